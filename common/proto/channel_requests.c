@@ -14,6 +14,7 @@ void channel_put_requests_state(struct wire_writer *w, const struct channel_requ
 	wire_put_u64(w, v->older);
 	wire_put_u64(w, v->dropped);
 	wire_put_u64(w, v->malformed);
+	wire_put_u64(w, v->open_unfollowed);
 }
 
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v)
@@ -28,6 +29,7 @@ bool channel_get_requests_state(const struct channel_frame *f, struct channel_re
 	v->older = wire_u64(&r);
 	v->dropped = wire_u64(&r);
 	v->malformed = wire_u64(&r);
+	v->open_unfollowed = wire_u64(&r);
 	return !r.bad && f->type == CHANNEL_REQUESTS_STATE;
 }
 

@@ -34,7 +34,9 @@ struct channel_requests_state {
 	uint64_t older;            /* ended, and had begun before the session, or were not followed */
 	uint64_t dropped;          /* records that found no room on their way to the library's thread */
 	uint64_t malformed;        /* events that could not be read */
+	uint64_t open_unfollowed;  /* in flight at the end, and not followed, beside those that began before the session; CHANNEL_REQUESTS_NOT_COUNTED */
 };
+#define CHANNEL_REQUESTS_NOT_COUNTED UINT64_MAX
 
 /* REQUESTS_SHAPES: records up to the payload's end: u32 number, text. Numbers from 1; 0 are all that had no room. A number may come again. */
 struct channel_request_shape {
@@ -92,7 +94,6 @@ struct channel_request_window {
 struct channel_request_round {
 	uint64_t rest_ns, rest_cpu_ns, start_ns, end_ns, own_cpu_ns, rest_requests;
 };
-#define CHANNEL_REQUESTS_NOT_COUNTED UINT64_MAX
 
 /* REQUESTS_TEMPLATES: records up to the payload's end: u32 shape, u32 shape of the route that requests of the first one are of (itself: its route has no
  * parameters); 0: they are of several. A shape may come again. */

@@ -8,8 +8,8 @@
 #define TRIES 4
 
 static struct {
-	uintptr_t slot;  /* of the static field that refers to the event source; 0: not found */
-	uint32_t offset; /* of the count in it */
+	uintptr_t slot; /* of the static field that refers to the event source; 0: not found */
+	uint32_t requests, in_flight; /* of the counts in it */
 } place;
 
 /* Of a class that runs: one of its methods is asked for, as a look-up by the type's own token is not possible on own thread. */
@@ -25,7 +25,7 @@ static cor_id class_of(void *info, void *import, cor_id module, md_token type)
 	return cls;
 }
 
-static bool find_offset(void *info, cor_id cls, md_token field)
+static bool find_offset(void *info, cor_id cls, md_token field, uint32_t *out)
 {
 	struct cor_field_offset layout[FIELDS_MOST];
 	uint32_t count = 0, bytes = 0;
@@ -34,7 +34,7 @@ static bool find_offset(void *info, cor_id cls, md_token field)
 		return false;
 	for (uint32_t i = 0; i < count && i < FIELDS_MOST; i++)
 		if (layout[i].field == field) {
-			place.offset = layout[i].offset;
+			*out = layout[i].offset;
 			return true;
 		}
 	return false;
@@ -42,15 +42,17 @@ static bool find_offset(void *info, cor_id cls, md_token field)
 
 static void find_in(void *info, void *import, cor_id module)
 {
-	md_token type = 0, log = 0, total = 0;
+	md_token type = 0, log = 0, total = 0, current = 0;
 	cor_id domain = 0;
 	uintptr_t slot = 0;
 
 	if (md_find_type_def_by_name(import, u"Microsoft.AspNetCore.Hosting.HostingEventSource", 0, &type) != COR_S_OK ||
-	    md_find_field(import, type, u"Log", &log) != COR_S_OK || md_find_field(import, type, u"_totalRequests", &total) != COR_S_OK)
+	    md_find_field(import, type, u"Log", &log) != COR_S_OK || md_find_field(import, type, u"_totalRequests", &total) != COR_S_OK ||
+	    md_find_field(import, type, u"_currentRequests", &current) != COR_S_OK)
 		return;
 	cor_id cls = class_of(info, import, module, type);
-	if (cls && find_offset(info, cls, total) && info_get_app_domain_of_module(info, module, &domain) >= 0 &&
+	if (cls && find_offset(info, cls, total, &place.requests) && find_offset(info, cls, current, &place.in_flight) &&
+	    info_get_app_domain_of_module(info, module, &domain) >= 0 &&
 	    info_get_app_domain_static_address(info, cls, log, domain, &slot) >= 0)
 		place.slot = slot;
 }
@@ -75,22 +77,23 @@ bool hosting_count_find(void *info)
 }
 
 /* A collection may move the source meanwhile: what was read counts where it was not. */
-static bool read_once(uint64_t *requests)
+static bool read_once(struct hosting_count *out)
 {
 	uintptr_t before = 0, after = 0;
 
 	return own_memory_read(place.slot, &before, sizeof before) == sizeof before && before &&
-	       own_memory_read(before + place.offset, requests, sizeof *requests) == sizeof *requests &&
+	       own_memory_read(before + place.requests, &out->requests, sizeof out->requests) == sizeof out->requests &&
+	       own_memory_read(before + place.in_flight, &out->in_flight, sizeof out->in_flight) == sizeof out->in_flight &&
 	       own_memory_read(place.slot, &after, sizeof after) == sizeof after && after == before;
 }
 
-bool hosting_count_now(uint64_t *requests)
+bool hosting_count_now(struct hosting_count *out)
 {
 	bool read = false;
 
 	if (place.slot && own_memory_open())
 		for (int i = 0; i < TRIES && !read; i++)
-			read = read_once(requests);
+			read = read_once(out);
 	own_memory_close();
 	return read;
 }

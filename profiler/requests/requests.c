@@ -83,7 +83,9 @@ static uint64_t rest_until_ns;
 static struct event_budget budget;
 static struct follow_plan follow;
 static _Atomic uint64_t call_events;
-static _Atomic uint64_t started, ended, untracked, older, malformed;
+static struct rest_told seen;
+static _Atomic uint64_t untracked, malformed;
+static uint64_t open_unfollowed; /* at the end */
 static _Atomic uint32_t last_number;
 
 static void count(_Atomic uint64_t *n)
@@ -120,7 +122,7 @@ static void on_request_start(const struct event_pipe_event *e)
 	struct event_text method, path;
 	struct path_shape shape;
 
-	count(&started);
+	count(&seen.started);
 	if (!request_event_start(e->data, e->len, &method, &path)) {
 		count(&malformed);
 		return;
@@ -149,10 +151,10 @@ static void on_request_stop(const struct event_pipe_event *e)
 	struct request r;
 	uint32_t tid = thread_id_now(e->time_ns);
 
-	count(&ended);
+	count(&seen.ended);
 	note_switch(e->time_ns, tid, 0);
 	if (!request_table_take(&requests_open, activity_path_of(e->activity), &r)) {
-		count(&older);
+		count(&seen.older);
 		return;
 	}
 	request_send_done(&r, e->time_ns, tid, atomic_load_explicit(&switching, memory_order_relaxed) &&
@@ -233,7 +235,7 @@ bool requests_running(void)
 
 static struct follow_now follow_now(void)
 {
-	return (struct follow_now){now_ns(), now_of(CLOCK_PROCESS_CPUTIME_ID), atomic_load(&started) + atomic_load(&call_events) / 2, false};
+	return (struct follow_now){now_ns(), now_of(CLOCK_PROCESS_CPUTIME_ID), atomic_load(&seen.started) + atomic_load(&call_events) / 2, false};
 }
 
 static hresult begin_following(const char **message)
@@ -256,15 +258,16 @@ static hresult requests_begin(void *info, const char **message)
 	answers_reset();
 	grpc_methods_reset();
 	grpc_methods_learn(info);
-	atomic_store(&started, 0);
-	atomic_store(&ended, 0);
+	atomic_store(&seen.started, 0);
+	atomic_store(&seen.ended, 0);
 	atomic_store(&untracked, 0);
-	atomic_store(&older, 0);
+	atomic_store(&seen.older, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&last_number, 0);
 	atomic_store(&call_events, 0);
 	the_info = info;
-	rest_watch_reset(&started);
+	rest_watch_reset(&seen);
+	open_unfollowed = REST_NOT_COUNTED;
 	hresult hr = begin_following(message);
 	const struct follow_now now = follow_now();
 	atomic_store(&on, hr >= 0);
@@ -354,7 +357,7 @@ static void end_rest(void)
 	}
 	const struct follow_now now = follow_now();
 	follow_plan_resumed(&follow, &now);
-	rest_watch_round();
+	rest_watch_round(the_info);
 }
 
 static void note_slow(void *now, const struct request *r)
@@ -375,12 +378,12 @@ static void tick_following(struct channel_io *io)
 	case FOLLOW_GO_ON:
 		return;
 	case FOLLOW_ROUND:
-		request_send_round(io, &round, rest_watch_count(the_info, true));
+		request_send_round(io, &round, rest_watch_count());
 		return;
 	case FOLLOW_REST:
-		rest_requests = rest_watch_count(the_info, true);
-		rest_watch_rest(the_info, follow_plan_counts(&round));
+		rest_requests = rest_watch_count();
 		begin_rest(io, now.ns);
+		rest_watch_rest(the_info, follow_plan_counts(&round), now.ns);
 		request_send_round(io, &round, rest_requests);
 		return;
 	case FOLLOW_RESUME:
@@ -426,8 +429,10 @@ void requests_stop(void *info, struct channel_io *io)
 		request_send_open(io, now.ns);
 	send_unanswered(io, now.ns);
 	stop_window(io, now.ns);
-	uint64_t rest_requests = rest_watch_count(info, !follow.resting);
-	rest_watch_stop(info);
+	if (follow.resting)
+		rest_watch_round(info);
+	uint64_t rest_requests = rest_watch_count();
+	open_unfollowed = rest_watch_in_flight(!follow.resting);
 	event_pipe_stop(info);
 	atomic_store(&counting, false);
 	request_send_all(io);
@@ -441,12 +446,13 @@ static void send_requests_state(struct channel_io *io)
 {
 	struct channel_requests_state s = {
 		.running = requests_running(),
-		.started = atomic_load(&started),
-		.ended = atomic_load(&ended),
+		.started = atomic_load(&seen.started),
+		.ended = atomic_load(&seen.ended),
 		.untracked = atomic_load(&untracked),
-		.older = atomic_load(&older),
+		.older = atomic_load(&seen.older),
 		.dropped = request_send_dropped(),
 		.malformed = atomic_load(&malformed),
+		.open_unfollowed = open_unfollowed,
 	};
 
 	channel_put_requests_state(channel_io_begin(io, CHANNEL_REQUESTS_STATE), &s);

@@ -4,10 +4,26 @@
 #define AS_MANY 50 /* a round may differ by one of so many, and by some that begin as it does */
 #define SOME 64
 
-void rest_count_begin(struct rest_count *c, uint64_t all, uint64_t followed)
+static uint64_t least_zero(int64_t n)
 {
-	if (!c->wrong)
-		*c = (struct rest_count){.runs = true, .told = all - followed, .round = all - followed, .round_followed = followed};
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static int64_t unfollowed_since(const struct rest_count *c, const struct rest_look *l)
+{
+	return (int64_t)(l->all - c->last.all - (l->followed - c->last.followed));
+}
+
+void rest_count_begin(struct rest_count *c, const struct rest_look *l, uint64_t rest_ns)
+{
+	if (c->wrong)
+		return;
+	if (!c->met)
+		c->others = least_zero((int64_t)(l->in_flight - (l->followed - l->followed_ended)));
+	c->met = c->runs = true;
+	c->rest_ns = rest_ns;
+	c->told = REST_NOT_COUNTED;
+	c->last = *l;
 }
 
 void rest_count_end(struct rest_count *c)
@@ -15,28 +31,28 @@ void rest_count_end(struct rest_count *c)
 	c->runs = false;
 }
 
-void rest_count_round(struct rest_count *c, uint64_t all, uint64_t followed)
+void rest_count_round(struct rest_count *c, const struct rest_look *l)
 {
-	c->round = all - followed;
-	c->round_followed = followed;
+	double counted_ns = (double)(l->ns - c->last.ns), all_ns = (double)(l->ns - c->rest_ns);
+
+	c->told = counted_ns > 0 ? (uint64_t)((double)least_zero(unfollowed_since(c, l)) * all_ns / counted_ns + 0.5) : REST_NOT_COUNTED;
+	c->last = *l;
 }
 
-static bool is_of_others(const struct rest_count *c, uint64_t all, uint64_t followed)
+uint64_t rest_count_told(struct rest_count *c, const struct rest_look *l)
 {
-	int64_t off = (int64_t)(all - followed - c->round);
+	int64_t off = unfollowed_since(c, l);
 
-	return (uint64_t)(off < 0 ? -off : off) > SOME + (followed - c->round_followed) / AS_MANY;
-}
-
-uint64_t rest_count_told(struct rest_count *c, uint64_t all, uint64_t followed, bool in_round)
-{
-	int64_t since = (int64_t)(all - followed - c->told);
-
-	if (in_round && is_of_others(c, all, followed)) {
+	if ((uint64_t)(off < 0 ? -off : off) > SOME + (l->followed - c->last.followed) / AS_MANY) {
 		c->wrong = true;
 		c->runs = false;
-		return REST_NOT_COUNTED;
 	}
-	c->told = all - followed;
-	return since > 0 ? (uint64_t)since : 0;
+	return c->wrong ? REST_NOT_COUNTED : c->told;
+}
+
+uint64_t rest_count_in_flight(const struct rest_count *c, const struct rest_look *l, bool in_round)
+{
+	uint64_t of_round = l->followed - c->last.followed - (l->followed_ended - c->last.followed_ended);
+
+	return c->runs ? least_zero((int64_t)(l->in_flight - c->others - (in_round ? of_round : 0))) : REST_NOT_COUNTED;
 }

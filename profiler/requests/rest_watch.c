@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/requests/rest_watch.h"
 
+#include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/hosting_count.h"
 
@@ -16,61 +17,62 @@ static const struct cor_event_provider hosting = {hosting_name, ALL_KEYWORDS, LE
 #define BETWEEN 8 /* requests: more may have begun between two readings where the thread lost its CPU */
 
 static struct rest_count count;
-static const _Atomic uint64_t *the_followed;
+static const struct rest_told *the_told;
 
-static bool read_both(uint64_t *all, uint64_t *followed)
+static bool look(struct rest_look *out)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < TRIES && least > BETWEEN; i++) {
-		uint64_t before = atomic_load(the_followed), now;
+		uint64_t before = atomic_load(&the_told->started), ended = atomic_load(&the_told->ended) - atomic_load(&the_told->older);
+		struct hosting_count now;
 		if (!hosting_count_now(&now))
 			return false;
-		uint64_t between = atomic_load(the_followed) - before;
+		uint64_t between = atomic_load(&the_told->started) - before;
 		if (between >= least)
 			continue;
 		least = between;
-		*all = now;
-		*followed = before;
+		*out = (struct rest_look){now_ns(), now.requests, now.in_flight, before, ended};
 	}
 	return true;
 }
 
-void rest_watch_reset(const _Atomic uint64_t *followed)
+void rest_watch_reset(const struct rest_told *told)
 {
 	count = (struct rest_count){0};
-	the_followed = followed;
+	the_told = told;
 }
 
-void rest_watch_stop(void *info)
+void rest_watch_rest(void *info, bool worth_it, uint64_t since_ns)
 {
-	event_pipe_release(info);
+	struct rest_look l;
+
 	rest_count_end(&count);
+	if (worth_it && !count.wrong && hosting_count_find(info) && event_pipe_hold(info, &hosting, 1) >= 0 && look(&l))
+		rest_count_begin(&count, &l, since_ns);
 }
 
-void rest_watch_rest(void *info, bool worth_it)
+void rest_watch_round(void *info)
 {
-	uint64_t all = 0, followed = 0;
+	struct rest_look l;
 
-	if (!worth_it || count.wrong)
-		rest_watch_stop(info);
-	else if (!count.runs && hosting_count_find(info) && event_pipe_hold(info, &hosting, 1) >= 0 && read_both(&all, &followed))
-		rest_count_begin(&count, all, followed);
+	if (count.runs && look(&l))
+		rest_count_round(&count, &l);
+	else
+		rest_count_end(&count);
+	event_pipe_release(info);
 }
 
-void rest_watch_round(void)
+uint64_t rest_watch_count(void)
 {
-	uint64_t all = 0, followed = 0;
+	struct rest_look l;
 
-	if (count.runs && read_both(&all, &followed))
-		rest_count_round(&count, all, followed);
+	return count.runs && look(&l) ? rest_count_told(&count, &l) : REST_NOT_COUNTED;
 }
 
-uint64_t rest_watch_count(void *info, bool in_round)
+uint64_t rest_watch_in_flight(bool in_round)
 {
-	uint64_t all = 0, followed = 0;
+	struct rest_look l;
 
-	if (count.runs && !read_both(&all, &followed))
-		rest_watch_stop(info);
-	return count.runs ? rest_count_told(&count, all, followed, in_round) : REST_NOT_COUNTED;
+	return count.runs && look(&l) ? rest_count_in_flight(&count, &l, in_round) : REST_NOT_COUNTED;
 }

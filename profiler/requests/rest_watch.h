@@ -1,18 +1,23 @@
-/* Counts the requests that come while nobody is followed, where that is worth it: a session of its own holds hosting's count (hosting_count.h) from the first
- * rest on, also while requests are followed, and rest_count.h says what to make of it. Own thread. */
+/* Counts the requests that come while nobody is followed, where that is worth it: a session of its own holds hosting's count (hosting_count.h) in each rest,
+ * and rest_count.h says what to make of it. A source that has had a session with events makes them for one without as well until nobody listens for a moment: so
+ * the first session is closed before that one is opened, and what begins between them is told by the rest's other requests. Own thread. */
 #ifndef DRDOTNET_REST_WATCH_H
 #define DRDOTNET_REST_WATCH_H
 
 #include "profiler/requests/rest_count.h"
 
-/* `followed` counts the beginnings of requests that were told: it is read beside the other count, again where many began between. */
-void rest_watch_reset(const _Atomic uint64_t *followed);
-/* A rest comes, and requests are still followed: there is no moment in which nobody listens. */
-void rest_watch_rest(void *info, bool worth_it);
-/* They are followed again. */
-void rest_watch_round(void);
-/* A round is over, or (`in_round` false) a rest is for good: how many began unfollowed since the last round was; REST_NOT_COUNTED. */
-uint64_t rest_watch_count(void *info, bool in_round);
-void rest_watch_stop(void *info);
+struct rest_told { /* of requests, as the runtime told; read beside the other count, again where many began between */
+	_Atomic uint64_t started, ended, older; /* older: ended, and had not been seen to begin */
+};
+
+void rest_watch_reset(const struct rest_told *told);
+/* A rest began at `since_ns`, and the first session is closed. */
+void rest_watch_rest(void *info, bool worth_it, uint64_t since_ns);
+/* Requests are followed again, or the session ends in a rest. */
+void rest_watch_round(void *info);
+/* A round is over: how many came in the rest before it; REST_NOT_COUNTED. */
+uint64_t rest_watch_count(void);
+/* How many are in flight that are not followed; REST_NOT_COUNTED. */
+uint64_t rest_watch_in_flight(bool in_round);
 
 #endif

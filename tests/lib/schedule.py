@@ -21,8 +21,8 @@ LEAST = 0.1   # of a processor: that which seems to do nothing does something at
 MOST = 1.5    # what uses more than that still has to find its turn beside others
 AT_ONCE = 4   # for each processor, however busy it is
 MOST_AT_ONCE = 6  # for each processor, while it is not: more of them fill it at times, and what is measured then is another program's load
-BUSY = 60.0   # percent of the last ten seconds in which something waited for a processor
-PRESSURE = "/proc/pressure/cpu"
+IDLE = 0.2    # of the processors' time: less than that is a busy machine. What waits for one is no measure: programs at a limit of their own do
+STAT = "/proc/stat"
 MEMORY = 1 << 30  # what a test may take where it takes much
 AGAIN = 2     # seconds until the machine is asked again whether it is busy: the last one that began works by then
 TELL = 30     # seconds between two words on how far it is
@@ -86,13 +86,30 @@ def at_once(each=MOST_AT_ONCE):
     return max(1, min(each * (os.cpu_count() or 1), memory // MEMORY))
 
 
-def is_busy():
-    """Whether what runs fills the processors; where the kernel does not tell, it is taken for that."""
+class Processors:
+    """Whether what runs fills them: of the time since a look at least AGAIN seconds ago; where the kernel does not tell, it is taken for that."""
+
+    def __init__(self):
+        self.at, self.before, self.busy = 0.0, None, True
+
+    def are_busy(self):
+        now = time.monotonic()
+        if now - self.at >= AGAIN:
+            times = _times()
+            if times and self.before:
+                self.busy = times[0] - self.before[0] < IDLE * (times[1] - self.before[1])
+            self.at, self.before = now, times
+        return self.busy
+
+
+def _times():
+    """(idle, all) so far, in the kernel's ticks; None."""
     try:
-        with open(PRESSURE, encoding="ascii") as f:
-            return float(f.readline().partition("avg10=")[2].split()[0]) >= BUSY
+        with open(STAT, encoding="ascii") as f:
+            ticks = list(map(int, f.readline().split()[1:9]))
+        return ticks[3] + ticks[4], sum(ticks)
     except (OSError, ValueError, IndexError):
-        return True
+        return None
 
 
 def choose(waiting, running, processors, at_once):
@@ -161,6 +178,7 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None):
     called with those that wait and those that run."""
     waiting, running, began, change = list(jobs), [], [], threading.Condition()
     more = 0.0  # when one more than a few may begin
+    machine = Processors()
     few = min(most, at_once(AT_ONCE))
 
     def do(job):
@@ -174,7 +192,7 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None):
         try:
             while waiting:
                 many = len(running) >= few
-                job = choose(waiting, running, processors, few if many and (time.monotonic() < more or is_busy()) else most)
+                job = choose(waiting, running, processors, few if many and (time.monotonic() < more or machine.are_busy()) else most)
                 if job:
                     waiting.remove(job)
                     running.append(job)

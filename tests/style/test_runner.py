@@ -77,11 +77,17 @@ class Schedule(unittest.TestCase):
             schedule.run([schedule.Job("bad", lambda: 1 // 0)], 2, 4, lambda: None)
 
     def test_only_a_few_more_begin_while_the_machine_is_busy(self):
-        for text, busy in (("some avg10=59.90 avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00", False), ("some avg10=60.00 avg60=0.00", True), ("", True)):
-            with tempfile.NamedTemporaryFile("w") as pressure, unittest.mock.patch.multiple(schedule, PRESSURE=pressure.name, AGAIN=0.01):
-                pressure.write(text)
-                pressure.flush()
-                self.assertEqual(schedule.is_busy(), busy)
+        for text, busy in (("cpu 179 0 0 16 5 0 0 0 0 0", False), ("cpu 181 0 0 19 0 0 0 0 0 0\ncpu0", True), ("", True)):
+            with tempfile.NamedTemporaryFile("w") as stat, unittest.mock.patch.multiple(schedule, STAT=stat.name, AGAIN=0.01):
+                machine = schedule.Processors()
+                for line in ("cpu 100 0 0 0 0 0 0 0 0 0", text):
+                    stat.seek(0)
+                    stat.truncate()
+                    stat.write(line)
+                    stat.flush()
+                    time.sleep(0.02)
+                    machine.are_busy()
+                self.assertEqual(machine.are_busy(), busy)
                 now, most, lock, few = [0], [0], threading.Lock(), schedule.at_once(schedule.AT_ONCE)
 
                 def work(now=now, most=most, lock=lock):
@@ -91,7 +97,8 @@ class Schedule(unittest.TestCase):
                     time.sleep(0.05)
                     with lock:
                         now[0] -= 1
-                schedule.run([job(str(n), 1, 0.1, work) for n in range(4 * few)], few, few + 2, lambda: None)
+                with unittest.mock.patch.object(schedule.Processors, "are_busy", lambda _, busy=busy: busy):
+                    schedule.run([job(str(n), 1, 0.1, work) for n in range(4 * few)], few, few + 2, lambda: None)
                 self.assertEqual(most[0], few if busy else few + 2, text)
 
     def test_how_long_it_will_take_is_told(self):

@@ -38,6 +38,8 @@ static void put_totals(const struct request_analysis *a, struct json_writer *w)
 	jsonw_unsigned(w, "began", s->started);
 	jsonw_unsigned(w, "ended", s->ended);
 	jsonw_unsigned(w, "notFollowed", s->untracked);
+	if (s->open_unfollowed != CHANNEL_REQUESTS_NOT_COUNTED)
+		jsonw_unsigned(w, "inFlightNotFollowed", s->open_unfollowed);
 	jsonw_unsigned(w, "beginningNotSeen", s->older);
 	jsonw_unsigned(w, "dropped", s->dropped);
 	jsonw_unsigned(w, "malformed", s->malformed);

@@ -231,6 +231,11 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 	buf_puts(out, a->requests == 1 ? " request ended, " : " requests ended, ");
 	size_text_count(out, a->open);
 	buf_puts(out, a->open == 1 ? " is in flight" : " are in flight");
+	if (s->open_unfollowed && s->open_unfollowed != CHANNEL_REQUESTS_NOT_COUNTED) {
+		buf_puts(out, ", and ");
+		size_text_count(out, s->open_unfollowed);
+		buf_puts(out, " more that were not followed");
+	}
 	if (s->older) {
 		buf_puts(out, "; ");
 		size_text_count(out, s->older);

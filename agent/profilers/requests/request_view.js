@@ -108,9 +108,10 @@ Report.show(r => {
 			['Ended', count(s.ended)],
 			['Ended, and their beginning was not seen', count(s.beginningNotSeen)],
 			['Not followed', count(s.notFollowed)],
+			s.inFlightNotFollowed > 0 && ['In flight, and not followed', count(s.inFlightNotFollowed)],
 			['Lost', count(s.dropped + s.malformed)],
 			['Requests followed', s.followedPercent >= 99.95 ? 'all' : `for ${s.followedPercent.toFixed(0)}% of the time: ` + (s.countedPercent >= 99.95 ?
-				'their number is exact, shares of endpoints and latencies are estimated' : 'counts, rates and latencies are estimated from it')],
+				'all are counted, shares of endpoints and latencies are estimated' : 'counts, rates and latencies are estimated from it')],
 			['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 			s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 			['Connections whose client waits since before the session', count(r.measured.unansweredCount || 0)],

@@ -188,6 +188,7 @@ public static class Truth
             gcPauseMs = GC.GetTotalPauseDuration().TotalMilliseconds,
             jitMs = JitInfo.GetCompilationTime().TotalMilliseconds,
             threads = ThreadPool.ThreadCount,
+            told = EventSource.GetSources().Where(s => s.IsEnabled(EventLevel.Informational, EventKeywords.None)).Select(s => s.Name).Order(),
             listened = EventSource.GetSources().Where(s => s.IsEnabled()).Select(s => s.Name).Concat(TaskFlags()).Order(),
         }));
         app.MapGet("/truth/reset", () =>

@@ -52,10 +52,23 @@ class Target(dotnet.RequestApp):
         """The event sources that somebody listens to, as the application itself sees it."""
         return json.loads(self.get("/truth")[1])["listened"]
 
+    def told(self):
+        """Of them, those that tell of requests: somebody may listen for what they count only."""
+        return json.loads(self.get("/truth")[1])["told"]
+
     def lines(self, more):
         """Waits until the application has written so many more lines of progress: about a second each, however slow the machine is."""
         before = len(self.all_progress())
         proc.wait_until(lambda: len(self.all_progress()) >= before + more, 60, "progress of the application")
+
+
+def waited_for_cpu():
+    """Seconds in which some task of the machine waited for a CPU; 0 where the kernel does not tell."""
+    try:
+        with open("/proc/pressure/cpu") as f:
+            return int(re.search(r"^some .*total=(\d+)", f.read(), re.M).group(1)) / 1e6
+    except OSError:
+        return 0
 
 
 def load(folder, name="report.json"):
@@ -155,6 +168,13 @@ class RequestsCase(unittest.TestCase):
         app.forget()
         return session, out
 
+    def hang(self, app, times):
+        """So many requests that will never end."""
+        for _ in range(times):
+            s = socket.create_connection(("127.0.0.1", app.port), 30)
+            self.addCleanup(s.close)
+            s.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
     def end(self, session, out):
         """(report, what was printed)"""
         session.send_signal(signal.SIGINT)
@@ -164,10 +184,16 @@ class RequestsCase(unittest.TestCase):
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         return report, text
 
+    def spare(self, points):
+        """A share by which a bill may be off: on a full machine the application's own measurements have waits for a CPU in other parts than a bill has."""
+        return points * (1 + 2 * self.pressure)
+
     def during(self, app, work, *words):
         """(report, truth, folder, text) of a session during which the work was done, and nothing else."""
         session, out = self.begin(app, *words)
+        before, began = waited_for_cpu(), time.monotonic()
         work()
+        self.pressure = (waited_for_cpu() - before) / (time.monotonic() - began)
         truth = app.truth()
         app.lines(1)
         report, text = self.end(session, out)

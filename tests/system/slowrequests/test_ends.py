@@ -13,7 +13,7 @@ from tests.lib.local import DRDOTNET
 from tests.system.slowrequests.target import HOSTING, RequestsCase
 
 RESPONSES = "Microsoft-Diagnostics-DiagnosticSource"  # of the second session
-# Whether somebody listens to requests, and to responses.
+# Whether somebody is told of requests, and of responses.
 BETWEEN = {"window": (True, True), "between-windows": (True, False), "rest": (False, False)}
 # The application itself lets whoever comes wait there (tests/apps/RequestApp/Listeners.cs).
 HELD = ("first-open", "second-open", "second-close", "first-close")
@@ -59,7 +59,7 @@ class EndsCase(RequestsCase):
         proc.wait_until(lambda: HOSTING in app.listened(), 60, "the session listens", 0.1)
         with contextlib.ExitStack() as traffic:
             traffic.enter_context(self.busy(app, *{"window": FEW, "between-windows": SOME_MORE}.get(step, MANY)))
-            proc.wait_until(lambda: tuple(name in app.listened() for name in (HOSTING, RESPONSES)) == BETWEEN[step], 60, step, 0.01)
+            proc.wait_until(lambda: tuple(name in app.told() for name in (HOSTING, RESPONSES)) == BETWEEN[step], 60, step, 0.01)
             if step == "rest":  # it has come: an agent that stands keeps it, with few requests too
                 traffic.close()
                 traffic.enter_context(self.busy(app, *FEW))

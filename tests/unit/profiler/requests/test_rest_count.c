@@ -2,20 +2,36 @@
 
 #include <criterion/criterion.h>
 
-Test(rest_count, tells_what_began_between_rounds)
+#define SECOND 1000000000ull
+
+static struct rest_count begun(uint64_t all, uint64_t followed)
 {
 	struct rest_count c = {0};
+	rest_count_begin(&c, &(struct rest_look){10 * SECOND, all, 0, followed, followed}, 10 * SECOND);
+	return c;
+}
 
-	rest_count_begin(&c, 1000700, 500); /* others have listened before */
-	rest_count_round(&c, 1020700, 510);
-	cr_expect_eq(rest_count_told(&c, 1022700, 2505, true), 19995);
-	cr_expect_eq(rest_count_told(&c, 1023700, 3505, true), 0, "no rest");
-	cr_expect_eq(rest_count_told(&c, 1033700, 3505, false), 10000, "one that is the last");
-	cr_expect(c.runs);
+static void new_round(struct rest_count *c, uint64_t ns, uint64_t all, uint64_t followed)
+{
+	rest_count_round(c, &(struct rest_look){ns, all, 0, followed, followed});
+}
+
+static uint64_t told(struct rest_count *c, uint64_t all, uint64_t followed)
+{
+	return rest_count_told(c, &(struct rest_look){99 * SECOND, all, 0, followed, followed});
+}
+
+Test(rest_count, tells_what_began_in_a_rest)
+{
+	struct rest_count c = begun(1000700, 500); /* others have listened before */
+
+	new_round(&c, 15 * SECOND, 1020700, 510);
+	cr_expect_eq(told(&c, 1022700, 2505), 19990, "those that are followed already are none of it");
+	rest_count_begin(&c, &(struct rest_look){21 * SECOND, 5000, 0, 2600, 2600}, 20 * SECOND);
+	new_round(&c, 30 * SECOND, 14000, 2600);
+	cr_expect_eq(told(&c, 14000, 2600), 10000, "what came in its first second is told by the others");
 	rest_count_end(&c);
 	cr_expect_not(c.runs);
-	rest_count_begin(&c, 5, 3);
-	cr_expect(c.runs);
 }
 
 Test(rest_count, is_no_count_of_what_is_followed)
@@ -34,21 +50,26 @@ Test(rest_count, is_no_count_of_what_is_followed)
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct rest_count c = {0};
-		rest_count_begin(&c, 700, 200);
-		rest_count_round(&c, 900, 200);
-		uint64_t told = rest_count_told(&c, 900 + rows[i].all, 200 + rows[i].followed, true);
-		cr_expect_eq(told == REST_NOT_COUNTED, !rows[i].right, "row %zu: %lu", i, (unsigned long)told);
-		cr_expect_eq(c.runs, rows[i].right);
-		rest_count_begin(&c, 900, 200);
+		struct rest_count c = begun(700, 200);
+		new_round(&c, 11 * SECOND, 900, 200);
+		uint64_t n = told(&c, 900 + rows[i].all, 200 + rows[i].followed);
+		cr_expect_eq(n, rows[i].right ? 200 : REST_NOT_COUNTED, "row %zu: %lu", i, (unsigned long)n);
+		rest_count_begin(&c, &(struct rest_look){0}, 0);
 		cr_expect_eq(c.runs, rows[i].right, "not once more");
 	}
 }
 
-Test(rest_count, what_was_followed_is_no_rest)
+/* 3 of another's session and 7 that are followed, as the first rest comes. */
+Test(rest_count, knows_how_many_in_flight_are_not_followed)
 {
 	struct rest_count c = {0};
 
-	rest_count_begin(&c, 700, 200);
-	cr_expect_eq(rest_count_told(&c, 790, 295, true), 0);
+	rest_count_begin(&c, &(struct rest_look){.ns = 1, .all = 1010, .in_flight = 10, .followed = 1000, .followed_ended = 993}, 1);
+	cr_expect_eq(rest_count_in_flight(&c, &(struct rest_look){.all = 1020, .in_flight = 12, .followed = 1000, .followed_ended = 993}, false), 9);
+	rest_count_round(&c, &(struct rest_look){.ns = 2, .all = 1100, .in_flight = 20, .followed = 1000, .followed_ended = 993});
+	cr_expect_eq(rest_count_in_flight(&c, &(struct rest_look){.all = 1200, .in_flight = 21, .followed = 1100, .followed_ended = 1089}, true), 14,
+		     "4 of those 18 are of this round");
+	cr_expect_eq(rest_count_in_flight(&c, &(struct rest_look){.all = 1200, .in_flight = 2, .followed = 1100, .followed_ended = 1093}, true), 0);
+	rest_count_end(&c);
+	cr_expect_eq(rest_count_in_flight(&c, &(struct rest_look){0}, true), REST_NOT_COUNTED);
 }
