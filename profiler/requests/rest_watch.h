@@ -1,6 +1,6 @@
 /* Counts the requests that come while nobody is followed, where that is worth it: a session of its own holds hosting's count (hosting_count.h) in each rest,
- * and rest_count.h says what to make of it. A source that has had a session with events makes them for one without as well until nobody listens for a moment: so
- * the first session is closed before that one is opened, and what begins between them is told by the rest's other requests. Own thread. */
+ * and rest_count.h says what to make of it. A source that has had a session with events makes them for one without as well until nobody listens for a moment:
+ * so the first session is closed before that one is opened, and what begins between them is told by the rest's other requests. Own thread. */
 #ifndef DRDOTNET_REST_WATCH_H
 #define DRDOTNET_REST_WATCH_H
 
