@@ -18,6 +18,15 @@ static const struct cor_event_provider hosting = {hosting_name, ALL_KEYWORDS, LE
 
 static struct rest_count count;
 static const struct rest_told *the_told;
+static bool looked_for, found; /* hosting's count */
+
+static bool is_there(void *info)
+{
+	if (!looked_for)
+		found = hosting_count_find(info);
+	looked_for = true;
+	return found;
+}
 
 static bool look(struct rest_look *out)
 {
@@ -41,6 +50,7 @@ void rest_watch_reset(const struct rest_told *told)
 {
 	count = (struct rest_count){0};
 	the_told = told;
+	looked_for = false;
 }
 
 void rest_watch_rest(void *info, bool worth_it, uint64_t since_ns)
@@ -48,7 +58,7 @@ void rest_watch_rest(void *info, bool worth_it, uint64_t since_ns)
 	struct rest_look l;
 
 	rest_count_end(&count);
-	if (worth_it && !count.wrong && hosting_count_find(info) && event_pipe_hold(info, &hosting, 1) >= 0 && look(&l))
+	if (worth_it && !count.wrong && is_there(info) && event_pipe_hold(info, &hosting, 1) >= 0 && look(&l))
 		rest_count_begin(&count, &l, since_ns);
 }
 
