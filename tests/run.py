@@ -24,7 +24,7 @@ import zlib
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, ROOT)
-from tests.lib import cases, old_server, runs, schedule  # noqa: E402
+from tests.lib import builds, cases, old_server, runs, schedule  # noqa: E402
 UNIT_SECONDS = 240
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
@@ -147,8 +147,8 @@ class Suite:
             self.tally.left.append((key, done.left))
         return done
 
-    def job(self, key, tests, function, *arguments):
-        job = schedule.Job(key, functools.partial(function, self, *arguments))
+    def job(self, key, tests, needs, function, *arguments):
+        job = schedule.Job(key, functools.partial(function, self, *arguments), needs=needs)
         self.times.estimate(job, tests)
         return job
 
@@ -291,11 +291,11 @@ def size_of(group):
 def program_jobs(suite):
     for flavour in ("asan", "tsan"):
         for name, program in unit_programs(flavour):
-            yield suite.job(name, PROGRAM, run_unit, name, program)
+            yield suite.job(name, PROGRAM, flavour, run_unit, name, program)
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
         corpus = os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):])
-        yield suite.job("fuzz/" + base, PROGRAM, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/smoke/fuzz", base), corpus)
+        yield suite.job("fuzz/" + base, PROGRAM, "smoke", run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/smoke/fuzz", base), corpus)
 
 
 def second_tries(suite):
@@ -319,7 +319,7 @@ def run_all(options, suite):
     for group in [] if programs_only else python_groups(suite):
         group = [t for t in group if wanted(t["label"])]
         if group:
-            job = suite.job(group[0]["group"], size_of(group), run_python, group)
+            job = suite.job(group[0]["group"], size_of(group), group[0]["needs"], run_python, group)
             (alone if group[0]["alone"] else beside).append(job)
             names += [t["label"] for t in group]
     if options.list:
@@ -329,7 +329,10 @@ def run_all(options, suite):
     processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
     progress = schedule.Progress(beside, alone, processors, options.jobs, suite.tally.say)
     try:
-        schedule.run(beside, processors, options.jobs, suite.place.end, progress.tell)
+        with builds.Builds({job.needs for job in beside + alone}, suite.tally.say) as built:
+            schedule.run(beside, processors, options.jobs, suite.place.end, progress.tell, built.has)
+        for name, text in built.failures().items():
+            suite.tally.add(Result("build/" + name, "failed", text=text))
         progress.work_alone()
         second_tries(suite)
     finally:

@@ -47,7 +47,7 @@ include tests/resilience/failures/failures.mk
 include tests/resilience/soak/soak.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
-test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
+test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools
 unit-bin: $(UNIT_BIN)
 threaded-unit-bin: $(THREADED_UNIT_BIN)
 fuzz-bin: $(FUZZ_BIN)
@@ -72,12 +72,18 @@ setup-test:
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh --app all $(FRAMEWORKS)
 
+# what most Python suites drive; tests/run.py has the others built beside the first tests (tests/lib/builds.py)
 test-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan all unit-bin failures-suite-bin
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=smoke fuzz-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
+.PHONY: arm64-programs asan-programs tsan-programs smoke-programs
+arm64-programs: $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
+asan-programs:
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan all unit-bin failures-suite-bin
+tsan-programs:
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
+smoke-programs:
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=smoke fuzz-bin
 
 FUZZ_SECONDS ?= 3600
 FUZZ_JOBS ?= $(JOBS)
@@ -116,8 +122,6 @@ unit:
 	@$(foreach program,$(T_BIN),echo $(program) && $(program) &&) true
 else
 unit: setup-test ## the unit tests only; T=agent/jobs builds and runs those of one room, T=spool of one module
-	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
-	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	@python3 tests/run.py --only unit/
 endif
 

@@ -33,12 +33,13 @@ BELIEVED = 60.0  # seconds of this run that count as much as what earlier ones t
 
 @dataclasses.dataclass
 class Job:
-    """`key` is what its times are remembered by; `work` says what is to be done."""
+    """`key` is what its times are remembered by; `work` says what is to be done, which may have to wait for what it `needs`."""
     key: str
     work: typing.Callable
     seconds: float = UNKNOWN[0]
     load: float = 1.0
     began: float = 0.0
+    needs: str = ""  # that is built meanwhile
 
 
 class Times:
@@ -103,11 +104,11 @@ class Processors:
 
 
 def _times():
-    """(idle, all) so far, in the kernel's ticks; None."""
+    """(idle, or used by what runs when nothing else does; all) so far, in the kernel's ticks; None."""
     try:
         with open(STAT, encoding="ascii") as f:
             ticks = list(map(int, f.readline().split()[1:9]))
-        return ticks[3] + ticks[4], sum(ticks)
+        return ticks[1] + ticks[3] + ticks[4], sum(ticks)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -173,9 +174,9 @@ def minutes(seconds):
     return "%d s" % seconds if seconds < 60 else "%d min" % round(seconds / 60)
 
 
-def run(jobs, processors, most, end, tell=lambda waiting, running: None):
+def run(jobs, processors, most, end, tell=lambda waiting, running: None, has=lambda need: True):
     """Does all of them, `most` at once while the machine is not busy. When an exception stops that, end() has to end what is under way. tell() is
-    called with those that wait and those that run."""
+    called with those that wait and those that run; has() says whether what a job needs is there."""
     waiting, running, began, change = list(jobs), [], [], threading.Condition()
     more = 0.0  # when one more than a few may begin
     machine = Processors()
@@ -192,7 +193,7 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None):
         try:
             while waiting:
                 many = len(running) >= few
-                job = choose(waiting, running, processors, few if many and (time.monotonic() < more or machine.are_busy()) else most)
+                job = choose([job for job in waiting if has(job.needs)], running, processors, few if many and (time.monotonic() < more or machine.are_busy()) else most)
                 if job:
                     waiting.remove(job)
                     running.append(job)

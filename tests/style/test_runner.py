@@ -15,7 +15,7 @@ import unittest
 import unittest.mock
 
 from tests import run
-from tests.lib import cases, kube, old_server, proc, runs, schedule
+from tests.lib import builds, cases, kube, old_server, proc, runs, schedule
 
 TAP = """ok - jobs::good  (0.10s)
 not ok - jobs::bad  (0.02s)
@@ -100,6 +100,24 @@ class Schedule(unittest.TestCase):
                 with unittest.mock.patch.object(schedule.Processors, "are_busy", lambda _, busy=busy: busy):
                     schedule.run([job(str(n), 1, 0.1, work) for n in range(4 * few)], few, few + 2, lambda: None)
                 self.assertEqual(most[0], few if busy else few + 2, text)
+
+    def test_what_a_test_needs_is_built_meanwhile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            go, order, said = os.path.join(folder, "go"), [], []
+            make = ["sh", "-c", "until [ -e %s ]; do sleep 0.02; done; echo \"$MAKEFLAGS$1\"; [ $1 != tsan-programs ]" % go, "make"]
+            jobs = [schedule.Job("unit", lambda: order.append("unit"), needs="asan"), schedule.Job("race", lambda: order.append("race"), needs="tsan"),
+                    schedule.Job("suite", lambda: (order.append("suite"), open(go, "w").close()))]
+            with unittest.mock.patch.multiple(schedule, AGAIN=0.02), unittest.mock.patch.dict(os.environ, MAKEFLAGS="-j"), \
+                    builds.Builds({"tsan", "asan", ""}, said.append, make) as built:
+                self.assertFalse(built.has("asan"))
+                schedule.run(jobs, 2, 4, lambda: None, has=built.has)
+        self.assertEqual((order, built.failures()), (["suite", "unit", "race"], {"tsan": "tsan-programs\n"}))
+        self.assertEqual([re.sub(r"\d+", "N", text) for text in said], ["asan programs: built after N s", "tsan programs: not built after N s"])
+
+    def test_what_is_built_ends_with_the_tests(self):
+        with self.assertRaises(KeyboardInterrupt), builds.Builds({"asan", "tsan"}, [].append, ["sh", "-c", "exec sleep 60"]) as built:
+            raise KeyboardInterrupt
+        self.assertFalse(built.has("asan") and built.has("tsan"))
 
     def test_how_long_it_will_take_is_told(self):
         """Three on two processors and one alone, twice as slow as they were."""

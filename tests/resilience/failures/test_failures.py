@@ -34,7 +34,7 @@ def symbols(path, *options):
 
 class Daemons(unittest.TestCase):
     """Under sanitizers. A test that waits for what does not come any more takes its own time limit."""
-    time_limit = 240
+    time_limit, needs = 240, "asan"
 
     def test_calls_that_fail_do_no_harm(self):
         with open(os.path.join(proc.ROOT, "tests/resilience/failures/failures.mk"), encoding="utf-8") as f:
@@ -52,6 +52,8 @@ class Daemons(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    needs = "asan"
+
     def test_each_call_of_the_c_library_can_fail(self):
         """Or is known as one that does not."""
         shim = set(re.findall(r" T failing_(\w+)", symbols(os.path.join(proc.ROOT, "build/asan/obj/tests/resilience/failures/calls.o"))))

@@ -14,6 +14,8 @@ ENV = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=77:strict_string_checks=1", "UBS
 
 
 class Local(local.LocalCase):
+    needs = "asan"
+
     def command(self, *words, code=0):
         done = subprocess.run([PROGRAMS + "/drdotnet", *map(str, words)], capture_output=True, text=True, env={**os.environ, **ENV}, timeout=120)
         self.assertNotRegex(done.stderr, FINDS)
@@ -63,6 +65,7 @@ class Ends(unittest.TestCase):
 @unittest.skipIf(test_cluster.UNAVAILABLE, test_cluster.UNAVAILABLE)
 class Daemons(test_cluster.ClusterCase):
     """Without the search for leaks: it would need rights that an agent has not. tests/resilience/soak/leaks.py has them."""
+    needs = "asan"
 
     @classmethod
     def setUpClass(cls):

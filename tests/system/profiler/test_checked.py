@@ -12,7 +12,7 @@ CHECKER = checked.asan()
 @unittest.skipIf(CHECKER.missing(), CHECKER.missing())
 class Checked(unittest.TestCase):
     """One process for each runtime."""
-    time_limit = 300
+    time_limit, needs = 300, "asan"
 
     @classmethod
     def setUpClass(cls):

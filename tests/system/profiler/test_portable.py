@@ -134,7 +134,7 @@ class OneFile(Asks, FakeRuntime, unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("aarch64-linux-gnu-gcc"), "no compiler for arm64")
 class Arm64(Asks, FakeRuntime, unittest.TestCase):
-    one_process = True
+    one_process, needs = True, "arm64"
 
     def setUp(self):
         subprocess.run([*tools.LOCKED, "make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=proc.patience(300), stdout=subprocess.DEVNULL)
