@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -88,8 +89,8 @@ WAYS = {"session": with_session, "dotnet-trace": with_trace}
 
 def measure(app, ways, turns, *how):
     settle(app, *how)
-    ratios, off, p99 = {way: [] for way in ways}, window(app, *how), {way: [] for way in ("untouched", *ways)}
-    rates, starts = [], {way: [] for way in ways}
+    off, starts, ratios = window(app, *how), {way: [] for way in ways}, {way: [] for way in ways}
+    rates, p99 = {way: [] for way in ("untouched", *ways)}, {way: [] for way in ("untouched", *ways)}
     for _ in range(turns):
         for way in ways:
             (start, on), after = WAYS[way](app, *how), window(app, *how)
@@ -98,11 +99,12 @@ def measure(app, ways, turns, *how):
             ratios[way].append(both * 2 / (off["per_cpu_s"] + after["per_cpu_s"]))
             p99[way].append(on["p99_us"])
             p99["untouched"].append(after["p99_us"])
-            rates.append((on["per_s"], after["per_s"]))
+            rates[way].append(on["per_s"])
+            rates["untouched"].append(after["per_s"])
             off = after
     return {"ratios": ratios, "of_cpu_time": {way: median_interval(r) for way, r in ratios.items()}, "per_cpu_s_untouched": off["per_cpu_s"],
-            "start_cpu_s": {way: sorted(v)[len(v) // 2] for way, v in starts.items()}, "per_s": rates[-1],
-            "p99_us": {way: sorted(v)[len(v) // 2] for way, v in p99.items()}}
+            "start_cpu_s": {way: statistics.median(v) for way, v in starts.items()},
+            "per_s": {way: statistics.median(v) for way, v in rates.items()}, "p99_us": {way: statistics.median(v) for way, v in p99.items()}}
 
 
 def main():
@@ -130,8 +132,8 @@ def main():
                     low, middle, high = row["of_cpu_time"][way]
                     print("%-8s %6d/s %-12s %.3f of its requests per CPU-second (%s to %s); answered %.0f/s with, %.0f/s without; p99 %d us, %d us "
                           "untouched; its start took %.2f s more CPU time" % (
-                        o.framework, rate, way, middle, low and round(low, 3), high and round(high, 3), *row["per_s"], row["p99_us"][way],
-                        row["p99_us"]["untouched"], row["start_cpu_s"][way]), flush=True)
+                        o.framework, rate, way, middle, low and round(low, 3), high and round(high, 3), row["per_s"][way], row["per_s"]["untouched"],
+                        row["p99_us"][way], row["p99_us"]["untouched"], row["start_cpu_s"][way]), flush=True)
     if o.json:
         print(json.dumps(rows))
 
