@@ -5,26 +5,34 @@
 
 #define TAKEN 1 /* a key that no path has: its first byte is not 0 */
 
-struct place {
-	_Atomic uint64_t high; /* 0: free; TAKEN: being written */
-	_Atomic uint64_t start_ns;
-	_Atomic uint32_t low, number, shape, tid;
-	_Atomic uint32_t end; /* status, and the stream above it */
+/* What a place is looked for by lies together: a search reads one line of the cache where it finds nothing, and two where it does. */
+struct bucket {
+	_Alignas(64) _Atomic uint64_t high[REQUEST_BUCKET]; /* 0: free; TAKEN: being written */
+	struct place {
+		_Atomic uint64_t start_ns;
+		_Atomic uint32_t low, number, shape, tid;
+		_Atomic uint32_t end; /* status, and the stream above it */
+	} places[REQUEST_BUCKET];
 };
 
 struct request_table {
-	struct place *places;
-	unsigned buckets;
+	struct bucket *buckets;
+	unsigned count;
 };
 
-static struct place request_places[REQUEST_BUCKETS * REQUEST_BUCKET], call_places[CALL_BUCKETS * REQUEST_BUCKET];
-struct request_table requests_open = {request_places, REQUEST_BUCKETS}, calls_open = {call_places, CALL_BUCKETS};
+struct found {
+	struct place *place; /* NULL: none */
+	_Atomic uint64_t *high;
+};
 
-static struct place *bucket_of(const struct request_table *t, struct activity_path p)
+static struct bucket request_buckets[REQUEST_BUCKETS], call_buckets[CALL_BUCKETS];
+struct request_table requests_open = {request_buckets, REQUEST_BUCKETS}, calls_open = {call_buckets, CALL_BUCKETS};
+
+static struct bucket *bucket_of(const struct request_table *t, struct activity_path p)
 {
 	uint64_t h = (p.high ^ p.low * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
 
-	return &t->places[(h >> 40) % t->buckets * REQUEST_BUCKET];
+	return &t->buckets[(h >> 40) % t->count];
 }
 
 static bool is_usable(struct activity_path p)
@@ -32,27 +40,27 @@ static bool is_usable(struct activity_path p)
 	return p.high & 0xff;
 }
 
-static struct place *find_place(const struct request_table *t, struct activity_path p)
+static struct found find_place(const struct request_table *t, struct activity_path p)
 {
-	struct place *bucket = bucket_of(t, p);
+	struct bucket *b = bucket_of(t, p);
 
 	for (unsigned i = 0; i < REQUEST_BUCKET; i++)
-		if (atomic_load_explicit(&bucket[i].high, memory_order_acquire) == p.high &&
-		    atomic_load_explicit(&bucket[i].low, memory_order_relaxed) == p.low)
-			return &bucket[i];
-	return 0;
+		if (atomic_load_explicit(&b->high[i], memory_order_acquire) == p.high &&
+		    atomic_load_explicit(&b->places[i].low, memory_order_relaxed) == p.low)
+			return (struct found){&b->places[i], &b->high[i]};
+	return (struct found){NULL, NULL};
 }
 
 bool request_table_put(struct request_table *t, struct activity_path p, const struct request *r)
 {
-	struct place *bucket = bucket_of(t, p);
+	struct bucket *b = bucket_of(t, p);
 
-	if (!is_usable(p) || find_place(t, p))
+	if (!is_usable(p) || find_place(t, p).place)
 		return false;
 	for (unsigned i = 0; i < REQUEST_BUCKET; i++) {
-		struct place *to = &bucket[i];
+		struct place *to = &b->places[i];
 		uint64_t is_free = 0;
-		if (!atomic_compare_exchange_strong_explicit(&to->high, &is_free, TAKEN, memory_order_acquire, memory_order_relaxed))
+		if (!atomic_compare_exchange_strong_explicit(&b->high[i], &is_free, TAKEN, memory_order_acquire, memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&to->low, p.low, memory_order_relaxed);
 		atomic_store_explicit(&to->number, r->number, memory_order_relaxed);
@@ -60,7 +68,7 @@ bool request_table_put(struct request_table *t, struct activity_path p, const st
 		atomic_store_explicit(&to->tid, r->tid, memory_order_relaxed);
 		atomic_store_explicit(&to->end, r->status | (uint32_t)r->stream << 16, memory_order_relaxed);
 		atomic_store_explicit(&to->start_ns, r->start_ns, memory_order_relaxed);
-		atomic_store_explicit(&to->high, p.high, memory_order_release);
+		atomic_store_explicit(&b->high[i], p.high, memory_order_release);
 		return true;
 	}
 	return false;
@@ -82,23 +90,31 @@ static struct request read_place(struct place *from)
 
 bool request_table_take(struct request_table *t, struct activity_path p, struct request *out)
 {
-	struct place *from = is_usable(p) ? find_place(t, p) : 0;
+	struct found from = is_usable(p) ? find_place(t, p) : (struct found){NULL, NULL};
 	uint64_t high = p.high;
 
-	if (!from)
+	if (!from.place)
 		return false;
-	*out = read_place(from);
-	return atomic_compare_exchange_strong_explicit(&from->high, &high, 0, memory_order_release, memory_order_relaxed);
+	*out = read_place(from.place);
+	return atomic_compare_exchange_strong_explicit(from.high, &high, 0, memory_order_release, memory_order_relaxed);
+}
+
+/* Of the activity, or of the nearest one above it, *p then. */
+static struct found find_above(const struct request_table *t, struct activity_path *p)
+{
+	struct found at = {NULL, NULL};
+
+	if (is_usable(*p))
+		do
+			at = find_place(t, *p);
+		while (!at.place && activity_path_parent(p));
+	return at;
 }
 
 uint32_t request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream)
 {
-	struct place *at = 0;
+	struct place *at = find_above(t, &p).place;
 
-	if (is_usable(p))
-		do
-			at = find_place(t, p);
-		while (!at && activity_path_parent(&p));
 	if (!at)
 		return 0;
 	uint32_t known = atomic_load_explicit(&at->end, memory_order_relaxed) >> 16;
@@ -108,56 +124,51 @@ uint32_t request_table_end(struct request_table *t, struct activity_path p, uint
 
 bool request_table_peek(struct request_table *t, struct activity_path p, struct request *out)
 {
-	if (!is_usable(p))
-		return false;
-	do {
-		struct place *at = find_place(t, p);
-		if (at)
-			*out = read_place(at);
-		if (at && atomic_load_explicit(&at->high, memory_order_acquire) == p.high)
-			return true;
-	} while (activity_path_parent(&p));
-	return false;
+	struct found at = find_above(t, &p);
+
+	if (at.place)
+		*out = read_place(at.place);
+	return at.place && atomic_load_explicit(at.high, memory_order_acquire) == p.high;
 }
 
 uint32_t request_table_find(struct request_table *t, struct activity_path p)
 {
-	if (!is_usable(p))
-		return 0;
-	do {
-		struct place *at = find_place(t, p);
-		uint32_t number = at ? atomic_load_explicit(&at->number, memory_order_relaxed) : 0;
-		if (at && atomic_load_explicit(&at->high, memory_order_acquire) == p.high)
-			return number;
-	} while (activity_path_parent(&p));
-	return 0;
+	struct found at = find_above(t, &p);
+	uint32_t number = at.place ? atomic_load_explicit(&at.place->number, memory_order_relaxed) : 0;
+
+	return at.place && atomic_load_explicit(at.high, memory_order_acquire) == p.high ? number : 0;
 }
 
 void request_table_each(struct request_table *t, request_table_fn *fn, void *ctx)
 {
-	for (size_t i = 0; i < (size_t)t->buckets * REQUEST_BUCKET; i++) {
-		struct place *at = &t->places[i];
-		uint64_t high = atomic_load_explicit(&at->high, memory_order_acquire);
+	for (size_t i = 0; i < (size_t)t->count * REQUEST_BUCKET; i++) {
+		struct bucket *b = &t->buckets[i / REQUEST_BUCKET];
+		_Atomic uint64_t *at = &b->high[i % REQUEST_BUCKET];
+		uint64_t high = atomic_load_explicit(at, memory_order_acquire);
 		if (!high || high == TAKEN)
 			continue;
-		struct request r = read_place(at);
-		if (atomic_load_explicit(&at->high, memory_order_acquire) == high)
+		struct request r = read_place(&b->places[i % REQUEST_BUCKET]);
+		if (atomic_load_explicit(at, memory_order_acquire) == high)
 			fn(ctx, &r);
 	}
 }
 
 void request_table_drop(struct request_table *t, uint8_t stream)
 {
-	for (size_t i = 0; i < (size_t)t->buckets * REQUEST_BUCKET; i++) {
-		struct place *at = &t->places[i];
-		uint64_t high = atomic_load_explicit(&at->high, memory_order_acquire);
-		if (high && high != TAKEN && atomic_load_explicit(&at->end, memory_order_relaxed) >> 16 == stream)
-			atomic_compare_exchange_strong_explicit(&at->high, &high, 0, memory_order_release, memory_order_relaxed);
+	for (size_t i = 0; i < (size_t)t->count * REQUEST_BUCKET; i++) {
+		struct bucket *b = &t->buckets[i / REQUEST_BUCKET];
+		_Atomic uint64_t *at = &b->high[i % REQUEST_BUCKET];
+		uint64_t high = atomic_load_explicit(at, memory_order_acquire);
+		if (high && high != TAKEN && atomic_load_explicit(&b->places[i % REQUEST_BUCKET].end, memory_order_relaxed) >> 16 == stream)
+			atomic_compare_exchange_strong_explicit(at, &high, 0, memory_order_release, memory_order_relaxed);
 	}
 }
 
 void request_table_reset(struct request_table *t)
 {
-	for (size_t i = 0; i < (size_t)t->buckets * REQUEST_BUCKET; i++)
-		atomic_store_explicit(&t->places[i].high, 0, memory_order_relaxed);
+	for (size_t i = 0; i < (size_t)t->count * REQUEST_BUCKET; i++) {
+		_Atomic uint64_t *at = &t->buckets[i / REQUEST_BUCKET].high[i % REQUEST_BUCKET];
+		if (atomic_load_explicit(at, memory_order_relaxed)) /* memory that was never written to takes none */
+			atomic_store_explicit(at, 0, memory_order_relaxed);
+	}
 }
