@@ -330,10 +330,10 @@ def run_all(options, suite):
     progress = schedule.Progress(beside, alone, processors, options.jobs, suite.tally.say)
     try:
         with builds.Builds({job.needs for job in beside + alone}, suite.tally.say) as built:
+            progress.work_alone(beside)  # first, while others would have to wait for what is built
             schedule.run(beside, processors, options.jobs, suite.place.end, progress.tell, built.has)
         for name, text in built.failures().items():
             suite.tally.add(Result("build/" + name, "failed", text=text))
-        progress.work_alone()
         second_tries(suite)
     finally:
         suite.times.write()

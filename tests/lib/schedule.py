@@ -162,10 +162,10 @@ class Progress:
         done = self.count - len(waiting) - len(running) - len(self.alone)
         self.say("%d of %d done in %s, about %s to go" % (done, self.count, minutes(now - self.began), minutes(left * pace)))
 
-    def work_alone(self):
-        """Does those that must have the machine for themselves, one after the other."""
+    def work_alone(self, waiting):
+        """Does those that must have the machine for themselves, one after the other; the others wait."""
         while self.alone:
-            self.tell([], [])
+            self.tell(waiting, [])
             self.alone[0].work()
             self.alone.pop(0)
 
@@ -193,7 +193,8 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None, has=lam
         try:
             while waiting:
                 many = len(running) >= few
-                job = choose([job for job in waiting if has(job.needs)], running, processors, few if many and (time.monotonic() < more or machine.are_busy()) else most)
+                ready = [job for job in waiting if has(job.needs)]
+                job = choose(ready, running, processors, few if many and (time.monotonic() < more or machine.are_busy()) else most)
                 if job:
                     waiting.remove(job)
                     running.append(job)
