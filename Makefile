@@ -36,8 +36,8 @@ WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 # object of known size ends.
 CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
 CFLAGS_debug := -O0 -g3
-CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
-CFLAGS_tsan := -O1 -g1 -fsanitize=thread
+CFLAGS_asan := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_tsan := -O0 -g1 -fsanitize=thread
 CFLAGS_faults := -O1 -g -DDRDOTNET_FAULTS
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 CFLAGS_smoke := -O0 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all

@@ -201,7 +201,7 @@ Test(unwind_table, callers_of_libc_are_there)
 	for (size_t i = 0; i < u.depth; i++) {
 		const struct ip_entry *x = &t.items[u.ips[i]];
 		cr_expect(!x->guessed, "%zu: %#lx", i, x->ip);
-		found += x->ip >= first && x->ip < first + 64;
+		found += x->ip >= first && x->ip < first + 256; /* it is as large where nothing is optimized */
 	}
 	cr_expect_eq(found, 1);
 	cr_expect(u.whole || u.gap == STACK_GAP_DEEP);
