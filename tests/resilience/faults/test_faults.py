@@ -146,7 +146,7 @@ class Builds(faults.Faults):
     def process_numbered(self, pid):
         tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
         proc.wait_until(lambda: not os.path.exists("/proc/%d" % pid), ground.PATIENCE, "the number is free")
-        with dotnet.App("hot", "net10.0", self.folder, env={"TMPDIR": tmp}, prefix=[AS_PID, str(pid)]) as app:
+        with dotnet.App("warm", "net10.0", self.folder, env={"TMPDIR": tmp}, prefix=[AS_PID, str(pid)]) as app:
             app.tmp, parent = tmp, app.pid
             self.assertEqual(pod.children(parent), [pid])
             app.pid = pid

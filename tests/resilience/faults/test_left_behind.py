@@ -50,7 +50,7 @@ class SharedFolder(unittest.TestCase):
         where = os.path.join(self.parent, FOLDER)
         os.mkdir(where)
         os.chmod(where, 0o1777)
-        made = pod.Pod(self.folder, "hot", framework="net10.0", shared_tmp=where)
+        made = pod.Pod(self.folder, "warm", framework="net10.0", shared_tmp=where)
         self.addCleanup(made.stop)
         made.warm(5)
         return made
@@ -128,8 +128,8 @@ class SharedByProcesses(local.LocalCase):
     """Several processes, as in one container, with one folder."""
 
     def test_a_session_in_one_process_does_not_hold_up_another_ones(self):
-        first = self.start("hot")
-        second = self.start("hot", env={"TMPDIR": first.tmp})
+        first = self.start("warm")
+        second = self.start("warm", env={"TMPDIR": first.tmp})
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--pid", str(first.pid),
                             "-o", self.folder + "/first"], log=self.folder + "/first.log")
         self.addCleanup(run.stop)
@@ -139,7 +139,7 @@ class SharedByProcesses(local.LocalCase):
         self.assertEqual(run.stop(signal.SIGINT, ground.PATIENCE), 0, run.log())
 
     def test_a_thread_of_the_applications_has_the_librarys_name(self):
-        app = self.start("hot", env={"LD_PRELOAD": tools.tool("forking.so"), "FORK_FLAG": self.folder + "/never", "FORK_THREAD": "drdotnet"})
+        app = self.start("warm", env={"LD_PRELOAD": tools.tool("forking.so"), "FORK_FLAG": self.folder + "/never", "FORK_THREAD": "drdotnet"})
         self.assertIn("drdotnet", dotnet.Traces(app).threads.values())
         self.run_session(app, 1)
         self.run_session(app, 1)

@@ -31,7 +31,7 @@ class Agent(unittest.TestCase):
         self.folder = folder.name
         self.canary = trap.Canary(self.folder)
         self.addCleanup(self.canary.close)
-        self.victim = self.started(pod.Pod(self.folder, "hot", user=10001, readonly=True))
+        self.victim = self.started(pod.Pod(self.folder, "warm", user=10001, readonly=True))
         self.world = harness.World()
         self.addCleanup(self.world.close)
         self.hub = self.world.hub()

@@ -162,7 +162,7 @@ class FirstContact(local.LocalCase):
         self.assertEqual((code, errors, json.loads(text)["reason"]), (2, "", "InvalidSpec"))
 
     def test_a_process_alone_is_profiled_for_its_cpu_time(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         code, text, errors = local.drdotnet("run", app.pid, "1s", "-o", self.folder + "/out", "--json")
         self.assertEqual((code, errors), (0, ""), text)
@@ -199,7 +199,7 @@ class FirstContact(local.LocalCase):
         self.assertRegex(done.stderr, r"\Adrdotnet: NoDotnetProcess: no \.NET process of this user was found; \d+ belongs? to other users: use sudo")
 
     def test_by_symptom_and_place_of_the_report(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         code, text, errors = local.drdotnet("run", "--cpu", str(app.pid), "1s", "-o", self.folder + "/out")
         self.assertEqual((code, errors), (0, ""), text)
@@ -216,7 +216,7 @@ class OnATerminal(local.LocalCase):
         pass
 
     def test_colours_a_link_and_the_width(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         words = [local.DRDOTNET, "run", "-q", "--cpu", str(app.pid), "1s", "-o", self.folder + "/out"]
         code, text = on_terminal(words, self.none, width=60)
@@ -232,7 +232,7 @@ class OnATerminal(local.LocalCase):
         self.assertEqual((code, "\x1b" in text), (0, False), text)
 
     def test_a_pipe_gets_whole_lines(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         code, text, _ = local.drdotnet("run", "--cpu", app.pid, "1s", "-o", self.folder + "/out", env={"COLUMNS": "40"})
         self.assertEqual(code, 0, text)
@@ -248,7 +248,7 @@ class OnATerminal(local.LocalCase):
 class Words(local.LocalCase):
     def test_progress_on_a_terminal_and_ctrl_c_there(self):
         """The key itself, not a signal from elsewhere: what was collected until then is reported."""
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm()
         out, pressed = self.folder + "/out", []
 
@@ -266,7 +266,7 @@ class Words(local.LocalCase):
             self.assertTrue(json.load(f)["time"]["endedEarly"])
 
     def test_no_progress_without_a_terminal_and_all_of_json(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         out = self.folder + "/out"
         code, text, errors = local.drdotnet("run", "--profiler", "CPUHotpaths", "--duration", "2s", "--pid", app.pid, "-o", out, "--json")
@@ -282,7 +282,7 @@ class Words(local.LocalCase):
         self.assertEqual(said["cost"]["droppedSamples"], 0)
 
     def test_a_baseline_is_checked_first_and_compared_with_at_the_end(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm(100)
         first, second = self.folder + "/first", self.folder + "/second"
         words = ("run", "--profiler", "CPUHotpaths", "--duration", "1s", "--pid", app.pid)

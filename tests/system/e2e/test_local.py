@@ -111,7 +111,7 @@ class Run(local.LocalCase):
         app.assert_progress()
 
     def test_a_manifest_and_a_name_choose_the_session_and_the_process(self):
-        app = self.start("hot")
+        app = self.start("warm")
         manifest = os.path.join(self.folder, "session.yaml")
         with open(manifest, "w") as f:
             f.write("apiVersion: drdotnet.dev/v1alpha1\nkind: ProfilingSession\nmetadata: {name: checkout-cpu}\n"
@@ -146,7 +146,7 @@ class Run(local.LocalCase):
         self.assert_nothing_left(app, before)
 
     def test_the_end_of_the_process_is_told(self):
-        app = self.start("hot")
+        app = self.start("warm")
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "30s", "--pid", str(app.pid),
                             "-o", self.folder + "/out"], log=self.folder + "/run.log")
         self.addCleanup(run.stop)
@@ -156,7 +156,7 @@ class Run(local.LocalCase):
         self.assertRegex(run.log(), r"ended|exited|ProcessExited")
 
     def test_killed_in_the_middle_it_leaves_nothing(self):
-        app = self.start("hot")
+        app = self.start("warm")
         app.warm()
         before = dotnet.Traces(app)
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "30s", "--pid", str(app.pid),

@@ -131,7 +131,7 @@ class Settings(RefusalCase):
 
     def test_another_profiler_is_there(self):
         """It stays what it is; the session attaches beside it and says so."""
-        app = self.start("hot", env=APM)
+        app = self.start("warm", env=APM)
         out = self.run_session(app, 3, "--frequency", "499")
         with open(out + "/report.json") as f:
             self.assertTrue(json.load(f)["sampling"]["besideAnotherProfiler"])

@@ -258,7 +258,7 @@ class Restart(unittest.TestCase):
         made = tempfile.TemporaryDirectory(prefix="drdotnet-serve-", ignore_cleanup_errors=True)
         os.mkdir(made.name + "/tmp")
         with made as folder, \
-                dotnet.App("hot", "net10.0", folder, env={"TMPDIR": folder + "/tmp"}) as app:
+                dotnet.App("warm", "net10.0", folder, env={"TMPDIR": folder + "/tmp"}) as app:
             app.tmp = folder + "/tmp"
             app.warm()
             spec = {"profiler": "CPUHotpaths", "durationSeconds": 120, "target": {"process": {"pid": app.pid}}}
