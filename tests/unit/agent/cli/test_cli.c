@@ -256,6 +256,8 @@ Test(cli, a_summary_fits_the_width)
 Test(cli, no_mark_of_markdown_is_left)
 {
 	cr_expect_str_eq(set_for(80, false, "# **80%** of `a**b`\n**Next**: 2 * 3 * 4, \\*\\*\n"), "80% of a**b\nNext: 2 * 3 * 4, **\n");
+	cr_expect_str_eq(set_for(80, false, "in `` List`1.Add ``, `` `a` `` and `\\|` of ```x\n"), "in List`1.Add, `a` and \\| of ```x\n");
+	cr_expect_str_eq(set_for(80, false, "| a |\n|---|\n| `` x`1\\|y `` |\n| `\\|` |\n"), "a\nx`1|y\n|\n");
 }
 
 Test(cli, the_last_column_may_go_on_below)

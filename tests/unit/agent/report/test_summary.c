@@ -36,12 +36,12 @@ static const char *made(struct summary s, const double *shares, bool paused)
 static size_t rows_in(const char *text)
 {
 	size_t count = 0;
-	for (const char *at = text; (at = strstr(at, "| `Evil")); at++)
+	for (const char *at = text; (at = strstr(at, "| `` Evil")); at++)
 		count++;
 	return count;
 }
 
-#define ROW(share, change) "| " share " | " change " |  | `Evil'\\|<script>.Run` |\n"
+#define ROW(share, change) "| " share " | " change " |  | `` Evil`\\|<script>.Run `` |\n"
 
 Test(summary, has_the_diagnosis_one_table_and_the_cost)
 {
