@@ -9,6 +9,7 @@
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 #include "common/terminal/term_text.h"
 
@@ -43,7 +44,7 @@ void cli_output_progress(FILE *out, const struct session_progress *p)
 	if (p->phase == JOB_PROFILING && p->live && p->live[0])
 		put_live(out, p->live, used > 0 && page.width > (size_t)used + 2 ? page.width - (size_t)used - 2 : 0);
 	else if (p->phase == JOB_PROFILING && p->samples)
-		fprintf(out, ", %lld samples", (long long)p->samples);
+		fprintf(out, ", %lld %s", (long long)p->samples, size_text_plural((double)p->samples, "sample", "samples"));
 	fflush(out);
 }
 

@@ -4,6 +4,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/base/options.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static int refuse_all(const struct target_list *l, struct err *e)
 	if (!l->hidden)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "no .NET process was found");
 	return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "no .NET process of this user was found; %zu belong%s to other users: use sudo",
-			      l->hidden, l->hidden == 1 ? "s" : "");
+			      l->hidden, size_text_plural(l->hidden, "s", ""));
 }
 
 /* Of those that match, `some` (borrowed copies, which stand at `index` in the whole list). */

@@ -4,6 +4,7 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 #include "common/terminal/term_table.h"
 
@@ -128,8 +129,8 @@ static void append_table(struct buf *out, const struct target_list *l, const str
 static void append_hidden(struct buf *out, const struct target_list *l)
 {
 	if (l->hidden)
-		buf_printf(out, "%zu .NET process%s belong%s to other users: use sudo to profile %s\n", l->hidden, l->hidden == 1 ? "" : "es",
-			   l->hidden == 1 ? "s" : "", l->hidden == 1 ? "it" : "them");
+		buf_printf(out, "%zu .NET process%s belong%s to other users: use sudo to profile %s\n", l->hidden, size_text_plural(l->hidden, "", "es"),
+			   size_text_plural(l->hidden, "s", ""), size_text_plural(l->hidden, "it", "them"));
 }
 
 int ps_print(const struct target_list *l, bool json, FILE *out)

@@ -1,4 +1,5 @@
 #include "agent/heap/heap_gaps.h"
+#include "common/base/size_text.h"
 
 #define HELD "what only they hold is held by no root that was read"
 
@@ -48,7 +49,8 @@ static void note_roots(const struct heap_walked *w, const struct heap_gap *g, st
 		break;
 	case HEAP_GAP_BARE_TYPES:
 		limits_note(l, "threadForNames", due, seen,
-			    "The static fields of %lld types without methods were not read, as the process could not make a thread: " HELD, due - seen);
+			    "The static fields of %lld %s without methods were not read, as the process could not make a thread: " HELD, due - seen,
+			    size_text_plural((double)(due - seen), "type", "types"));
 		break;
 	}
 }
@@ -72,7 +74,8 @@ static void note_names(const struct heap_gap *g, struct limits *l)
 		break;
 	case HEAP_GAP_BARE_TYPES:
 		limits_note(l, "threadForNames", due, seen,
-			    "The static fields of %lld types without methods have no names, as the process could not make a thread", due - seen);
+			    "The static fields of %lld %s without methods have no names, as the process could not make a thread", due - seen,
+			    size_text_plural((double)(due - seen), "type", "types"));
 		break;
 	case HEAP_GAP_THREADS:
 	case HEAP_GAP_STACKS:

@@ -14,8 +14,7 @@ void pool_phrase_starved(double blocked, double workers, const char *place, doub
 	buf_init(&waiting, 64);
 	if (items >= 1) {
 		buf_puts(&waiting, "; ");
-		size_text_count(&waiting, (uint64_t)items);
-		buf_puts(&waiting, items < 2 ? " item waits" : " items wait");
+		size_text_counted(&waiting, (uint64_t)items, "item waits", "items wait");
 	}
 	buf_printf(out, "Thread pool starved: %.0f of %.0f workers block in ", blocked, workers);
 	size_t used = out->len - before + waiting.len, room = used < HEADLINE_CHARS ? HEADLINE_CHARS - used : 0;

@@ -9,7 +9,7 @@ void size_text_bytes(struct buf *out, uint64_t bytes)
 	double value = (double)bytes;
 	int unit = -1;
 	if (bytes < 1000) {
-		buf_printf(out, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+		size_text_counted(out, bytes, "byte", "bytes");
 		return;
 	}
 	do {
@@ -28,4 +28,15 @@ void size_text_count(struct buf *out, uint64_t count)
 			buf_putc(out, ',');
 		buf_putc(out, digits[i]);
 	}
+}
+
+const char *size_text_plural(double figure, const char *one, const char *many)
+{
+	return figure >= 0.95 && figure < 1.05 ? one : many;
+}
+
+void size_text_counted(struct buf *out, uint64_t count, const char *one, const char *many)
+{
+	size_text_count(out, count);
+	buf_printf(out, " %s", size_text_plural((double)count, one, many));
 }

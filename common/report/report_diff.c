@@ -1,6 +1,7 @@
 #include "common/report/report_diff.h"
 
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 #include "common/report/report_diff_private.h"
 
@@ -59,7 +60,7 @@ void report_diff_put_value(struct buf *out, const char *unit, double value)
 	} else if (strcmp(unit, "/s") == 0 || strcmp(unit, "/min") == 0) {
 		buf_printf(out, fabs(value) >= 99.5 || value == 0 ? "%.0f%s" : "%.1f%s", value, unit);
 	} else if (strcmp(unit, "threads") == 0) {
-		buf_printf(out, fabs(value) >= 99.5 ? "%.0f threads" : "%.1f threads", value);
+		buf_printf(out, fabs(value) >= 99.5 ? "%.0f %s" : "%.1f %s", value, size_text_plural(fabs(value), "thread", "threads"));
 	} else if (unit[0] == 'B' && (unit[1] == '\0' || unit[1] == '/')) {
 		for (; fabs(value) >= 999.5 && size < sizeof sizes / sizeof *sizes - 1; size++)
 			value /= 1000;

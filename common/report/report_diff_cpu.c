@@ -9,6 +9,7 @@
  * per second went the same way. */
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/report/report_diff_cpu_private.h"
 
 #include <math.h>
@@ -360,8 +361,8 @@ static void put_bound(const struct report_diff_comparison *c, struct buf *lines)
 	double half[2] = {c->side[0].samples / 2, c->side[1].samples / 2}, difference;
 	double points = fmax(100 * Z_SHARE * share_error(c, half, &difference), LEAST_POINTS);
 	if (c->side[0].samples > 0 && c->side[1].samples > 0)
-		buf_printf(lines, "\nCompared %.0f samples with %.0f: differences up to %.1f percentage points may be noise.", c->side[0].samples,
-			   c->side[1].samples, fmin(points, 100));
+		buf_printf(lines, "\nCompared %.0f %s with %.0f: differences up to %.1f percentage points may be noise.", c->side[0].samples,
+			   size_text_plural(c->side[0].samples, "sample", "samples"), c->side[1].samples, fmin(points, 100));
 }
 
 static void put_cpu_diff_lines(const struct report_diff_comparison *c, struct report_diff_out *out)

@@ -1,5 +1,6 @@
 /* Two Threads reports: how many threads there are, of what kind, how many have not run, and how many stand at which place. */
 #include "common/report/report_diff_private.h"
+#include "common/base/size_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void put_places(json_t *places, struct report_diff_out *out)
 		double before = json_number_value(json_array_get(counts, 0)), after = json_number_value(json_array_get(counts, 1));
 		if (largest < LEAST_PLACE_CHANGE || fabs(after - before) < largest)
 			continue;
-		buf_printf(out->lines, "\n%.0f threads before and %.0f after in ", before, after);
+		buf_printf(out->lines, "\n%.0f %s before and %.0f after in ", before, size_text_plural(before, "thread", "threads"), after);
 		report_diff_put_name(out->lines, name, NAME_CHARS);
 		buf_puts(out->lines, ".");
 		break;
@@ -125,8 +126,8 @@ int report_diff_threads(const json_t *before, const json_t *after, struct report
 		rest.lines = &lines;
 		put_places(places, &rest);
 		out->changed |= rest.changed;
-		buf_printf(out->lines, "%s: %.0f threads before, %.0f after%s", out->changed ? "Changed" : "Nothing changed", first[0], second[0],
-			   buf_str(&lines));
+		buf_printf(out->lines, "%s: %.0f %s before, %.0f after%s", out->changed ? "Changed" : "Nothing changed", first[0],
+			   size_text_plural(first[0], "thread", "threads"), second[0], buf_str(&lines));
 	}
 	json_decref(places);
 	return rc;

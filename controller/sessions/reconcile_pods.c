@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 #include "controller/base/metrics.h"
 #include "controller/sessions/session_cache_each.h"
@@ -54,8 +55,9 @@ static int none_found(struct work *w, const struct pod_list *l, const char *reas
 	else if (l->matched == 0)
 		message = mem_printf("no pod of namespace %s matches %.200s", w->s.namespace, selector);
 	else
-		message = mem_printf("%zu pods match %.200s, but %zu are not running and %zu not ready", l->matched, selector,
-				     l->excluded_not_running, l->excluded_not_ready);
+		message = mem_printf("%zu %s %.200s, but %zu %s not running and %zu not ready", l->matched,
+				     size_text_plural((double)l->matched, "pod matches", "pods match"), selector, l->excluded_not_running,
+				     size_text_plural((double)l->excluded_not_running, "is", "are"), l->excluded_not_ready);
 	if (!is_hopeless(w, reason))
 		return wait_for_pods(w, reason, message);
 	session_status_end(&w->s, true, reason, message, w->now_wall_ms);

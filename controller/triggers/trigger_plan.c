@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,10 +193,11 @@ static bool check_limits(const struct profiling_trigger *t, const struct trigger
 {
 	int64_t active = count_active(st), hour = count_hour(st, now_wall_ms);
 	if (active >= t->spec.max_active)
-		refuse_firing(d, TRIGGER_REASON_TooManyActive, "%" PRId64 " sessions are under way; limits.maxActive is %" PRId64, active, t->spec.max_active);
+		refuse_firing(d, TRIGGER_REASON_TooManyActive, "%" PRId64 " %s under way; limits.maxActive is %" PRId64, active,
+			      size_text_plural((double)active, "session is", "sessions are"), t->spec.max_active);
 	else if (hour >= t->spec.per_hour)
-		refuse_firing(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " sessions were started within 60 minutes; limits.perHour is %" PRId64, hour,
-			      t->spec.per_hour);
+		refuse_firing(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " %s started within 60 minutes; limits.perHour is %" PRId64, hour,
+			      size_text_plural((double)hour, "session was", "sessions were"), t->spec.per_hour);
 	else if (st->record_count == TRIGGER_MAX_FIRINGS && oldest_unneeded(t, st, now_wall_ms) == st->record_count)
 		refuse_firing(d, TRIGGER_REASON_HistoryFull, "%d sessions were started within the cool-down", TRIGGER_MAX_FIRINGS);
 	else

@@ -275,7 +275,7 @@ static void put_quality(const struct alloc_analysis *a, struct buf *out)
 		return;
 	}
 	buf_printf(out, "Estimated from %llu sample%s of the runtime (one about each 100 KB), the total to ",
-		   (unsigned long long)a->all.samples, a->all.samples == 1 ? "" : "s");
+		   (unsigned long long)a->all.samples, size_text_plural(a->all.samples, "", "s"));
 	phrase_percent(out, 50 * (high - low) / a->all.bytes);
 	buf_puts(out, a->capture->event == ALLOC_EVENT_TICK ? "; they come at a fixed distance, so patterns that repeat may be misjudged.\n" : ".\n");
 }

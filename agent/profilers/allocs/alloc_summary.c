@@ -1,6 +1,7 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
 #include "agent/report/summary.h"
+#include "common/base/size_text.h"
 
 #define NAME_CHARS 80
 
@@ -31,7 +32,7 @@ void alloc_summary_write(const void *source, struct report_file *f)
 	const struct alloc_capture *c = s->analysis->capture;
 	AUTO_BUF struct buf work;
 	buf_init(&work, 400);
-	buf_printf(&work, "%llu sample%s (%s)", (unsigned long long)s->analysis->all.samples, s->analysis->all.samples == 1 ? "" : "s",
+	buf_printf(&work, "%llu sample%s (%s)", (unsigned long long)s->analysis->all.samples, size_text_plural(s->analysis->all.samples, "", "s"),
 		   c->event == ALLOC_EVENT_TICK ? "AllocationTick" : "AllocationSampled");
 	if (c->dropped)
 		buf_printf(&work, ", %llu lost", (unsigned long long)c->dropped);

@@ -77,7 +77,7 @@ static void put_circle(const struct deadlock_analysis *a, const struct deadlock_
 	if (x->count > CIRCLE_LINES)
 		buf_printf(out, "\nAnd %zu more in the same circle.", x->count - CIRCLE_LINES);
 	if (x->behind)
-		buf_printf(out, "\n%u more %s behind them.", x->behind, x->behind == 1 ? "thread waits" : "threads wait");
+		buf_printf(out, "\n%u more %s behind them.", x->behind, size_text_plural(x->behind, "thread waits", "threads wait"));
 }
 
 /* What the head of a queue waits for. */
@@ -133,7 +133,7 @@ static void put_unknown_holders(const struct deadlock_capture *c, struct buf *ou
 	}
 	if (count)
 		buf_printf(out, "\n%u %s for a ReaderWriterLockSlim whose holder is not known: it does not say which threads read.", count,
-			   count == 1 ? "thread waits" : "threads wait");
+			   size_text_plural(count, "thread waits", "threads wait"));
 }
 
 /* Those of whom nobody can say who is waited for: how many stand where. */
@@ -164,7 +164,7 @@ static void put_limits(const struct deadlock_capture *c, struct buf *out)
 		return;
 	buf_puts(out, c->other_locks ? "\nLooked at: monitors, Lock, and writers of a ReaderWriterLockSlim" : "\nLooked at: monitors");
 	if (c->tasks)
-		buf_printf(out, "; tasks, on which %zu %s", c->task_waiters, c->task_waiters == 1 ? "thread blocks" : "threads block");
+		buf_printf(out, "; tasks, on which %zu %s", c->task_waiters, size_text_plural((double)c->task_waiters, "thread blocks", "threads block"));
 	buf_puts(out, ". Not seen: who holds a SemaphoreSlim, a Mutex or a ReaderWriterLockSlim");
 	buf_puts(out, c->other_locks ? " for reading" : "");
 	buf_puts(out, c->tasks ? "" : ", who runs a task");
@@ -205,12 +205,9 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 			   c->unattached);
 	double seconds = (double)c->between_ns / 1e9;
 	buf_printf(out, seconds < 1 ? "\nTwo looks, %.3f s apart: " : "\nTwo looks, %.1f s apart: ", seconds);
-	size_text_count(out, c->thread_count);
-	buf_puts(out, " threads, ");
-	size_text_count(out, c->monitors);
-	buf_printf(out, " %s in the runtime's table; ", c->monitors == 1 ? "monitor" : "monitors");
-	size_text_count(out, a->waiting);
-	buf_puts(out, a->waiting == 1 ? " thread waits for a lock, " : " threads wait for a lock, ");
+	size_text_counted(out, c->thread_count, "thread, ", "threads, ");
+	size_text_counted(out, c->monitors, "monitor in the runtime's table; ", "monitors in the runtime's table; ");
+	size_text_counted(out, a->waiting, "thread waits for a lock, ", "threads wait for a lock, ");
 	size_text_count(out, a->lasting);
 	buf_puts(out, " of them since the first look.");
 }

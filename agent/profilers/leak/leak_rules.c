@@ -94,7 +94,8 @@ static void say_part(numbers_t n, double bytes, double more, const struct rule_t
 	if (finding_excluded(out, excluded, "none that grew in %.0f walks", n->walks))
 		return;
 	finding_message(out, "%s", line->text);
-	finding_evidence(out, "+ %s, + %s objects, over %.0f walks", bytes_words(bytes).text, count_words(more).text, n->walks);
+	finding_evidence(out, "+ %s, + %s %s, over %.0f walks", bytes_words(bytes).text, count_words(more).text, size_text_plural(more, "object", "objects"),
+			 n->walks);
 	finding_place(out, holder->text);
 }
 
@@ -154,7 +155,7 @@ static struct rule_score pile_test(numbers_t n, double bytes, double first, doub
 static void say_pile(numbers_t n, double bytes, double first, double last, const char *what, struct finding *out)
 {
 	if (out->state == FINDING_EXCLUDED || !(bytes > 0))
-		finding_message(out, out->state == FINDING_EXCLUDED ? "%s" : "%s pile up", what);
+		finding_message(out, out->state == FINDING_EXCLUDED ? "%s that pile up" : "%s pile up", what);
 	finding_evidence(out, "%s to %s in %.0f walks", count_words(first).text, count_words(last).text, n->walks);
 }
 

@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_report.h"
 #include "agent/report/summary.h"
+#include "common/base/size_text.h"
 
 #define NAME_CHARS 80
 #define PATH_CHARS 160
@@ -40,7 +41,7 @@ void leak_summary_write(const void *source, struct report_file *f)
 	const struct leak_source *s = source;
 	AUTO_BUF struct buf work;
 	buf_init(&work, 100);
-	buf_printf(&work, "%zu heap walks", s->model->walk_count);
+	size_text_counted(&work, s->model->walk_count, "heap walk", "heap walks");
 	struct summary summary = {.head = &s->head, .work = buf_str(&work), .where = "the tables are in report.html"};
 	if (s->model->walk_count > 1 && s->diagnosis->groups.count)
 		summary.table = (struct summary_table){"#growth|#objects|verdict|path", s->diagnosis->groups.count, NULL, put_leak_holder_row};

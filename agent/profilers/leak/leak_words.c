@@ -36,7 +36,7 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 	AUTO_BUF struct buf method;
 	buf_init(&method, 4096);
 	if (leak_async_method(&method, m, g->payload)) {
-		buf_puts(out, g->grown_count == 1 ? "call of " : "calls of ");
+		buf_puts(out, size_text_plural(g->grown_count, "call of ", "calls of "));
 		put_short_leak_name(out, buf_str(&method), max_chars);
 		return;
 	}
@@ -47,7 +47,7 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 	AUTO_BUF struct buf of;
 	buf_init(&of, 4096);
 	buf_append(&of, shown, n - tail);
-	buf_puts(out, g->grown_count == 1 ? "closure of " : "closures of ");
+	buf_puts(out, size_text_plural(g->grown_count, "closure of ", "closures of "));
 	put_short_leak_name(out, buf_str(&of), max_chars);
 }
 

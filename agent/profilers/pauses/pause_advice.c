@@ -132,7 +132,7 @@ static void put_heaps_advice(const struct pause_capture *c, struct buf *out)
 	if (c->gc.of[GC_SETTING_HEAP_COUNT].origin != GC_NOT_SET) {
 		buf_printf(out, "\nThe number of heaps is set to %" PRId64 " (", c->gc.of[GC_SETTING_HEAP_COUNT].value);
 		gc_settings_place(&c->gc, GC_SETTING_HEAP_COUNT, out);
-		buf_printf(out, "): take the setting away, and the runtime makes one for each of %" PRId64 " CPU%s", cpus, cpus == 1 ? "" : "s");
+		buf_printf(out, "): take the setting away, and the runtime makes one for each of %" PRId64 " CPU%s", cpus, size_text_plural(cpus, "", "s"));
 	} else {
 		buf_printf(out, "\nSet System.GC.HeapCount to %" PRId64 " (DOTNET_GCHeapCount=%" PRIx64 "), or switch Server GC off (DOTNET_gcServer=0)", cpus,
 			   (uint64_t)cpus);

@@ -167,8 +167,8 @@ static void put_pause_headline(const struct pause_analysis *a, const struct paus
 static void put_pause_totals(const struct pause_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n");
-	size_text_count(out, a->capture->pause_count);
-	buf_printf(out, " %s in %.0f s: median ", a->capture->pause_count == 1 ? "pause" : "pauses", (double)a->capture->facts.duration_ns / 1e9);
+	size_text_counted(out, a->capture->pause_count, "pause", "pauses");
+	buf_printf(out, " in %.0f s: median ", (double)a->capture->facts.duration_ns / 1e9);
 	phrase_duration(out, a->length.p50_ns);
 	buf_puts(out, ", p99 ");
 	phrase_duration(out, a->length.p99_ns);
@@ -250,8 +250,8 @@ static void put_pause_inducers(const struct pause_analysis *a, struct buf *out)
 	int said = 0;
 	if (!a->induced.count)
 		return;
-	buf_printf(out, a->induced.count == 1 ? "\n%" PRIu32 " of the pauses is for a collection that was asked for ("
-					      : "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
+	buf_printf(out, "\n%" PRIu32 " of the pauses %s for (", a->induced.count,
+		   size_text_plural(a->induced.count, "is for a collection that was asked", "are for collections that were asked"));
 	phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
 	buf_puts(out, " of the paused time)");
 	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
@@ -260,7 +260,7 @@ static void put_pause_inducers(const struct pause_analysis *a, struct buf *out)
 		if (name) {
 			buf_puts(out, said++ ? ", " : ": ");
 			put_pause_name(out, name, TEXT_NAME_CHARS);
-			buf_printf(out, " %s%" PRIu32 " %s", pause_analysis_sampled(a) ? "about " : "", times, times == 1 ? "time" : "times");
+			buf_printf(out, " %s%" PRIu32 " %s", pause_analysis_sampled(a) ? "about " : "", times, size_text_plural(times, "time", "times"));
 		}
 		free(name);
 	}
@@ -286,7 +286,7 @@ static void put_late_one(const struct pause_analysis *a, const struct pause_late
 		buf_puts(out, " in ");
 		put_pause_name(out, name, TEXT_NAME_CHARS);
 	}
-	buf_printf(out, " (%" PRIu32 " %s)", times, times == 1 ? "time" : "times");
+	buf_printf(out, " (%" PRIu32 " %s)", times, size_text_plural(times, "time", "times"));
 	free(name);
 }
 
@@ -296,7 +296,7 @@ static void put_late_threads(const struct pause_analysis *a, struct buf *out)
 	if (!a->late.count)
 		return;
 	buf_printf(out, "\nIn %" PRIu32 " %s it took longer than 1 ms until all threads had stopped, at most ", a->late.count,
-		   a->late.count == 1 ? "pause" : "pauses");
+		   size_text_plural(a->late.count, "pause", "pauses"));
 	phrase_duration(out, a->late.longest_ns);
 	for (size_t i = 0; i < a->late_count && said < GROUPS_SAID; i++) {
 		uint32_t times = times_of(a, a->by_late, a->late_count, i, late_key);
@@ -328,8 +328,8 @@ static void put_pause_text(const struct pause_analysis *a, const struct pause_di
 	if (d->finding == PAUSES_FEW)
 		buf_puts(out, "\nIf requests are slow, the runtime's pauses are not why.");
 	if (a->capture->dropped)
-		buf_printf(out, a->capture->dropped == 1 ? "\n%" PRIu64 " pause or stack was not kept: there were too many."
-							 : "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
+		buf_printf(out, "\n%" PRIu64 " %s not kept: there were too many.", a->capture->dropped,
+			   size_text_plural((double)a->capture->dropped, "pause or stack was", "pauses or stacks were"));
 }
 
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out)

@@ -1,6 +1,7 @@
 #include "agent/profilers/pauses/pause_rules.h"
 
 #include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
 
 #define FEW_PERCENT 0.5         /* of the time */
 #define FEW_LONGEST_MS 10.0
@@ -86,7 +87,8 @@ static void says_induces(const void *numbers, struct finding *f)
 		pause_message(f, "GCs induced by ", n->inducer.text);
 	else
 		finding_message(f, "induced collections, by whom is not known");
-	finding_evidence(f, "%.0f induced pauses, %.0f%% of the paused time", n->induced_pauses, n->induced_percent);
+	finding_evidence(f, "%.0f induced %s, %.0f%% of the paused time", n->induced_pauses, size_text_plural(n->induced_pauses, "pause", "pauses"),
+			 n->induced_percent);
 }
 
 /* threads that stop late ------------------------------------------------------------------------------------------------------- */
@@ -205,8 +207,8 @@ static void says_blocks_gen2(const void *numbers, struct finding *f)
 		return;
 	}
 	finding_message(f, "gen 2 collections that block");
-	finding_evidence(f, "%.0f blocking collections of generation 2, %.0f in the background; %.0f%% of the paused time", n->gen2_collections,
-			 n->background_collections, n->gen2_percent);
+	finding_evidence(f, "%.0f blocking %s of generation 2, %.0f in the background; %.0f%% of the paused time", n->gen2_collections,
+			 size_text_plural(n->gen2_collections, "collection", "collections"), n->background_collections, n->gen2_percent);
 }
 
 static struct rule_score is_in_background(const void *numbers)
@@ -223,7 +225,8 @@ static void says_in_background(const void *numbers, struct finding *f)
 		return;
 	}
 	finding_message(f, "phases of background collections");
-	finding_evidence(f, "%.0f collections of generation 2 in the background, %.0f%% of the paused time", n->background_collections, n->background_percent);
+	finding_evidence(f, "%.0f %s of generation 2 in the background, %.0f%% of the paused time", n->background_collections,
+			 size_text_plural(n->background_collections, "collection", "collections"), n->background_percent);
 }
 
 /* the young generations -------------------------------------------------------------------------------------------------------- */
@@ -242,7 +245,8 @@ static void says_by_allocation(const void *numbers, struct finding *f)
 		return;
 	}
 	finding_message(f, "collections, by allocation");
-	finding_evidence(f, "%.0f collections of generations 0 and 1, %.0f%% of the paused time", n->young_collections, n->young_percent);
+	finding_evidence(f, "%.0f %s of generations 0 and 1, %.0f%% of the paused time", n->young_collections,
+			 size_text_plural(n->young_collections, "collection", "collections"), n->young_percent);
 }
 
 static struct rule_score is_for_others(const void *numbers)
@@ -330,17 +334,18 @@ static struct rule_score has_many_heaps(const void *numbers)
 static void says_many_heaps(const void *numbers, struct finding *f)
 {
 	const struct pause_numbers *n = pause_numbers_in(numbers);
+	const char *heaps = size_text_plural(n->server_heaps, "heap", "heaps"), *cpus = size_text_plural(n->cpus, "CPU", "CPUs");
 	if (f->state == FINDING_EXCLUDED)
 		finding_message(f, "Server GC in a small container");
 	else
-		finding_message(f, "Server GC has %.0f heaps on %.0f CPU%s", n->server_heaps, n->cpus, n->cpus > 1 ? "s" : "");
+		finding_message(f, "Server GC has %.0f %s on %.0f %s", n->server_heaps, heaps, n->cpus, cpus);
 	if (n->server_heaps < 1)
 		finding_evidence(f, "Server GC is not in use");
 	else if (n->memory_limit_mb > 0)
-		finding_evidence(f, "%.0f heap%s on %.0f CPU%s, %.0f MB of the memory limit for each", n->server_heaps, n->server_heaps > 1 ? "s" : "", n->cpus,
-				 n->cpus > 1 ? "s" : "", n->memory_limit_mb / n->server_heaps);
+		finding_evidence(f, "%.0f %s on %.0f %s, %.0f MB of the memory limit for each", n->server_heaps, heaps, n->cpus, cpus,
+				 n->memory_limit_mb / n->server_heaps);
 	else
-		finding_evidence(f, "%.0f heap%s on %.0f CPU%s", n->server_heaps, n->server_heaps > 1 ? "s" : "", n->cpus, n->cpus > 1 ? "s" : "");
+		finding_evidence(f, "%.0f %s on %.0f %s", n->server_heaps, heaps, n->cpus, cpus);
 }
 
 static const char *needs_limit(const void *numbers)

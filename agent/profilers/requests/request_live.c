@@ -30,8 +30,8 @@ void request_live_text(const struct request_log *l, uint64_t started_ns, struct 
 		if (p->name && (!most || waited_ns(p, l->open_at_ns) > waited_ns(most, l->open_at_ns)))
 			most = p;
 	}
-	size_text_count(out, requests);
-	buf_printf(out, requests == 1 ? " request, %.1f/s, " : " requests, %.1f/s, ", seconds > 0 ? (double)requests / seconds : 0);
+	size_text_counted(out, requests, "request", "requests");
+	buf_printf(out, ", %.1f/s, ", seconds > 0 ? (double)requests / seconds : 0);
 	size_text_count(out, open);
 	buf_puts(out, " in flight");
 	if (!most)

@@ -3,6 +3,7 @@
 #include "agent/profilers/requests/request_numbers.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
+#include "common/base/size_text.h"
 
 #include <string.h>
 
@@ -107,7 +108,7 @@ void request_pool_says_gate(const void *numbers, struct finding *out)
 	say_pool_part(out, &n->gate_endpoint, n->gate_percent, n->gate_ms, "perhaps for a DB connection");
 	finding_evidence(out, "no thread works for its %.0f slowest requests just before they begin %s, and meanwhile %.0f %s, as many as ever at once: a "
 			      "pool of that size is in use, or another limit lets no more in",
-			 n->gate_requests, n->gate_what.text, n->gate_width, n->gate_width == 1 ? "command runs" : "commands run");
+			 n->gate_requests, n->gate_what.text, n->gate_width, size_text_plural(n->gate_width, "command runs", "commands run"));
 }
 
 const char *request_pool_needs_queue(const void *numbers)
@@ -179,7 +180,7 @@ void request_pool_says_unanswered(const void *numbers, struct finding *out)
 		return;
 	}
 	finding_message(out, "%.0f %s may hang since before the session, the oldest for %.0f s", n->unanswered_count,
-			n->unanswered_count == 1 ? "request" : "requests", n->unanswered_oldest_s);
+			size_text_plural(n->unanswered_count, "request", "requests"), n->unanswered_oldest_s);
 	finding_evidence(out, "on so many connections to its ports the client has spoken last, and nothing was answered; StuckTasks names the awaits at which "
 			      "requests wait, Threads the calls");
 }

@@ -5,6 +5,7 @@
 #include "agent/profilers/requests/request_pool_rules.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
+#include "common/base/size_text.h"
 
 #define LEAST_REQUESTS 20
 #define TOLD_PERCENT 50.0
@@ -162,7 +163,8 @@ static void says_depends(const void *numbers, struct finding *out)
 	buf_printf(&name, ": %.0f%% of %.0f ms awaiting ", n->call_percent, n->call_ms);
 	request_text_endpoint(&name, n->call_what.text, CALL_CHARS);
 	finding_message(out, "%s", buf_str(&name));
-	finding_evidence(out, "of the %.0f slowest requests, %.1f calls each: %s", n->call_requests, n->call_each, n->call_what.text);
+	finding_evidence(out, "of the %.0f slowest requests, %.1f %s each: %s", n->call_requests, n->call_each, size_text_plural(n->call_each, "call", "calls"),
+			 n->call_what.text);
 	finding_place(out, n->call_what.text);
 }
 

@@ -9,6 +9,7 @@
 #include "agent/waits/wait_limits.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
+#include "common/base/size_text.h"
 #include "common/base/step.h"
 
 #define START_DEADLINE_MS 10000
@@ -163,8 +164,8 @@ static void request_session_take(struct attached_session *s)
 	take_work(s);
 	if (x->untracked > x->started / NOTABLE_PART)
 		limits_note(&s->facts.limits, "inFlight", -1, (int64_t)x->untracked,
-			    "%llu requests could not be followed: too many were in flight, or they had no activity. They are in no latency.",
-			    (unsigned long long)x->untracked);
+			    "%llu %s not be followed: too many were in flight, or they had no activity. They are in no latency.",
+			    (unsigned long long)x->untracked, size_text_plural((double)x->untracked, "request could", "requests could"));
 	s->facts.cost.dropped_samples = (int64_t)x->dropped;
 	s->facts.cost.added_cpu_ms = (int64_t)(s->stats.paused_ns / 1000000); /* in callbacks, on the application's threads */
 }

@@ -227,10 +227,8 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 	const struct channel_requests_state *s = &a->capture->state;
 	buf_puts(out, "\nWatched for ");
 	buf_printf(out, "%.1f s: ", a->seconds);
-	size_text_count(out, a->requests);
-	buf_puts(out, a->requests == 1 ? " request ended, " : " requests ended, ");
-	size_text_count(out, a->open);
-	buf_puts(out, a->open == 1 ? " is in flight" : " are in flight");
+	size_text_counted(out, a->requests, "request ended, ", "requests ended, ");
+	size_text_counted(out, a->open, "is in flight", "are in flight");
 	if (s->open_unfollowed && s->open_unfollowed != CHANNEL_REQUESTS_NOT_COUNTED) {
 		buf_puts(out, ", and ");
 		size_text_count(out, s->open_unfollowed);
@@ -251,7 +249,7 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 	if (u->connections) {
 		buf_printf(out, " Requests that began before the session and have not ended are seen as connections only: on %u the client has waited ",
 			   u->connections);
-		buf_puts(out, u->connections == 1 ? "for " : "for up to ");
+		buf_puts(out, size_text_plural(u->connections, "for ", "for up to "));
 		request_text_length(out, (double)u->oldest_ns);
 		buf_puts(out, "; StuckTasks tells where requests wait.");
 	}

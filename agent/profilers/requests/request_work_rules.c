@@ -3,6 +3,7 @@
 #include "agent/profilers/requests/request_numbers.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/waits/wait_kind.h"
+#include "common/base/size_text.h"
 
 #include <string.h>
 
@@ -94,14 +95,15 @@ void request_work_says_locks(const void *numbers, struct finding *out)
 	say_part(out, &n->lock_endpoint, n->lock_percent, n->lock_ms, database ? "waiting for SQLite's lock" : "waiting for a lock",
 		 n->lock_place.text);
 	if (database)
-		finding_evidence(out, "threads of its %.0f slowest requests sleep and try again in %s; at %.0f looks at the kernel's file locks this "
-				      "process had a SQLite database locked for writing meanwhile", n->lock_requests, n->lock_place.text, n->lock_looks);
+		finding_evidence(out, "threads of its %.0f slowest requests sleep and try again in %s; at %.0f %s at the kernel's file locks this "
+				      "process had a SQLite database locked for writing meanwhile", n->lock_requests, n->lock_place.text, n->lock_looks,
+				 size_text_plural(n->lock_looks, "look", "looks"));
 	else if (n->lock_holder.text[0])
-		finding_evidence(out, "threads of its %.0f slowest requests wait for %s in %s; %.0f looks found it held, mostly in %s", n->lock_requests,
-				 n->lock_what.text, n->lock_place.text, n->lock_looks, n->lock_holder.text);
+		finding_evidence(out, "threads of its %.0f slowest requests wait for %s in %s; %.0f %s found it held, mostly in %s", n->lock_requests,
+				 n->lock_what.text, n->lock_place.text, n->lock_looks, size_text_plural(n->lock_looks, "look", "looks"), n->lock_holder.text);
 	else
-		finding_evidence(out, "threads of its %.0f slowest requests wait for %s in %s; %.0f looks at the runtime's monitors found it held",
-				 n->lock_requests, n->lock_what.text, n->lock_place.text, n->lock_looks);
+		finding_evidence(out, "threads of its %.0f slowest requests wait for %s in %s; %.0f %s at the runtime's monitors found it held",
+				 n->lock_requests, n->lock_what.text, n->lock_place.text, n->lock_looks, size_text_plural(n->lock_looks, "look", "looks"));
 }
 
 /* The stacks say that a task is waited for; the call's own events, that it was under way meanwhile. */

@@ -34,7 +34,7 @@ void strings_phrase_value(struct buf *out, const struct strings_value *v)
 		return;
 	}
 	size_text_count(out, v->chars);
-	buf_printf(out, " %s%s", noun(v), v->chars == 1 ? "" : "s");
+	buf_printf(out, " %s%s", noun(v), size_text_plural(v->chars, "", "s"));
 }
 
 const char *strings_phrase_place(const struct string_holder *h, char *scratch, size_t size)

@@ -39,7 +39,7 @@ static void put_survivors_nothing(const struct survivors *s, const struct surviv
 		size_text_bytes(line, s->bytes);
 		buf_puts(line, " in ");
 		size_text_count(line, s->objects);
-		buf_puts(line, s->objects == 1 ? " object" : " objects");
+		buf_puts(line, size_text_plural(s->objects, " object", " objects"));
 		return;
 	}
 	if (d->finding == SURVIVORS_FINDS_UNREAD) {

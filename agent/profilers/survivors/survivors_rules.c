@@ -137,11 +137,11 @@ static void say_pinned(const void *numbers, struct finding *f)
 	const struct survivors_numbers *n = numbers;
 	AUTO_BUF struct buf line;
 	buf_init(&line, 400);
-	size_text_count(&line, (uint64_t)n->pinned_objects);
-	buf_puts(&line, " pinned objects leave ");
+	size_text_counted(&line, (uint64_t)n->pinned_objects, "pinned object leaves ", "pinned objects leave ");
 	survivors_held_part(&line, n->free_bytes, n->heap_bytes + n->free_bytes, " of the heap free");
 	finding_message(f, "%s", f->state == FINDING_EXCLUDED ? "pinning" : buf_str(&line));
-	finding_evidence(f, "%.0f pinned objects, %.0f%% of the heap free", n->pinned_objects, of_all(n, n->free_bytes));
+	finding_evidence(f, "%.0f pinned %s, %.0f%% of the heap free", n->pinned_objects, size_text_plural(n->pinned_objects, "object", "objects"),
+			 of_all(n, n->free_bytes));
 }
 
 static struct rule_score test_fragmentation(const void *numbers)
@@ -294,7 +294,7 @@ static void say_sources(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
 	if (f->state == FINDING_EXCLUDED)
-		finding_message(f, "CancellationTokenSources");
+		finding_message(f, "CancellationTokenSources that pile up");
 	else
 		say_many(f, n, n->sources, "CancellationTokenSources", n->source_bytes);
 	say_count(f, n, n->sources, "CancellationTokenSources", n->source_bytes);
@@ -359,7 +359,7 @@ static struct rule_score test_unheld(const void *numbers)
 static void say_unheld(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
-	say_line(f, n, n->unheld_words.text, survivors_held_by_none);
+	say_line(f, n, n->unheld_words.text[0] ? n->unheld_words.text : "not yet collected", survivors_held_by_none);
 	rules_share_evidence(f, n->unheld_bytes, of_heap(n, n->unheld_bytes), " of the heap");
 }
 

@@ -5,6 +5,7 @@
 #include "agent/report/report_json.h"
 #include "agent/stacks/report_lines.h"
 #include "agent/stacks/report_tree.h"
+#include "common/base/size_text.h"
 
 #define FRAMES_MAX 200
 
@@ -44,7 +45,7 @@ static void put_kinds_json(const struct threads_analysis *a, struct report_file 
 			continue;
 		jsonw_object(w, NULL);
 		jsonw_string(w, "kind", thread_kind_words[k].word);
-		jsonw_string(w, "title", a->kinds[k] == 1 ? thread_kind_words[k].one : thread_kind_words[k].many);
+		jsonw_string(w, "title", size_text_plural(a->kinds[k], thread_kind_words[k].one, thread_kind_words[k].many));
 		jsonw_unsigned(w, "threads", a->kinds[k]);
 		jsonw_end(w);
 	}

@@ -21,8 +21,8 @@ EMBED_FILE(".rodata.report_assets", threads_view, "agent/profilers/threads/threa
 void threads_report_group(const struct threads_analysis *a, const struct threads_group *g, struct buf *out)
 {
 	const struct thread_words *kind = &thread_kind_words[g->kind], *wait = &thread_wait_words[g->wait];
-	size_text_count(out, g->threads);
-	buf_printf(out, " %s %s", g->threads == 1 ? kind->one : kind->many, g->threads == 1 ? wait->one : wait->many);
+	size_text_counted(out, g->threads, kind->one, kind->many);
+	buf_printf(out, " %s", size_text_plural(g->threads, wait->one, wait->many));
 	if (g->place == THREADS_NONE)
 		return;
 	buf_puts(out, " in ");
@@ -54,7 +54,8 @@ static void put_kinds(const struct threads_analysis *a, struct buf *out)
 	for (size_t k = 0; k < THREAD_KIND_COUNT; k++) {
 		if (!a->kinds[k])
 			continue;
-		buf_printf(out, "%s%u %s", before, a->kinds[k], a->kinds[k] == 1 ? thread_kind_words[k].one : thread_kind_words[k].many);
+		buf_puts(out, before);
+		size_text_counted(out, a->kinds[k], thread_kind_words[k].one, thread_kind_words[k].many);
 		before = ", ";
 	}
 }
@@ -63,12 +64,11 @@ static void put_looks(const struct threads_analysis *a, struct buf *out)
 {
 	const struct threads_capture *c = a->capture;
 	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)c->between_ns / 1e9);
-	size_text_count(out, c->count);
-	buf_puts(out, " threads");
+	size_text_counted(out, c->count, "thread", "threads");
 	put_kinds(a, out);
-	buf_printf(out, "; %u have not run in between.", a->still);
+	buf_printf(out, "; %u %s not run in between.", a->still, size_text_plural(a->still, "has", "have"));
 	if (a->unread)
-		buf_printf(out, "\nThe stacks of %u %s could not be read: they ran at each look.", a->unread, a->unread == 1 ? "thread" : "threads");
+		buf_printf(out, "\nThe stacks of %u %s could not be read: they ran at each look.", a->unread, size_text_plural(a->unread, "thread", "threads"));
 }
 
 /* Whether these want to enter a monitor, or wait to be told, is not known here. */
@@ -112,7 +112,8 @@ static void put_nothing_found(const struct threads_analysis *a, struct buf *out)
 	else if (stand)
 		put_those_that_stand(a, stand, out);
 	else
-		buf_printf(out, "Nothing found: %zu threads were looked at", a->capture->count);
+		buf_printf(out, "Nothing found: %zu %s looked at", a->capture->count,
+			   size_text_plural((double)a->capture->count, "thread was", "threads were"));
 }
 
 void threads_report_text(const struct threads_analysis *a, const struct findings *f, struct buf *out)

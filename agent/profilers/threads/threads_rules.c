@@ -2,6 +2,7 @@
 
 #include "agent/report/report.h"
 #include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -77,8 +78,8 @@ static void says_zombies(const void *numbers, struct finding *out)
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "zombie threads");
 		if (n->zombies > 0)
-			finding_evidence(out, "%.0f threads %s in %s, but began together, as a pool does", n->zombies, n->zombie_wait.text,
-					 n->zombie_place.text);
+			finding_evidence(out, "%.0f %s %s in %s, but began together, as a pool does", n->zombies,
+					 size_text_plural(n->zombies, "thread", "threads"), n->zombie_wait.text, n->zombie_place.text);
 		else
 			finding_evidence(out, "%.0f of %.0f threads have not run for %.1f s: few at one place, or at work that comes by itself",
 					 n->threads_still, n->threads, n->seconds_between);

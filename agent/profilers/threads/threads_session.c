@@ -18,6 +18,7 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/step.h"
 
 #include <errno.h>
@@ -365,7 +366,9 @@ static void threads_session_take(struct attached_session *s)
 			    "The process has more threads than are looked at: the others are not in this report.");
 	if (o->left_out)
 		limits_note(&s->facts.limits, "stacks", STACKS_MAX, (int64_t)o->capture.count,
-			    "The stacks of %zu threads were not read: of those this report has the kernel's figures only.", o->left_out);
+			    "The %s of %zu %s not read: of those this report has the kernel's figures only.",
+			    size_text_plural((double)o->left_out, "stack", "stacks"), o->left_out,
+			    size_text_plural((double)o->left_out, "thread was", "threads were"));
 }
 
 static bool threads_session_any(const struct attached_session *s)

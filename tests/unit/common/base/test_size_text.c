@@ -35,3 +35,19 @@ Test(size_text, counts)
 		cr_expect_str_eq(buf_str(&out), rows[i].text, "%s instead of %s", buf_str(&out), rows[i].text);
 	}
 }
+
+/* A figure that is shown with one digit after the point agrees with what is read. */
+Test(size_text, words_agree_with_figures)
+{
+	static const struct {
+		double figure;
+		const char *noun;
+	} rows[] = {{0, "threads"}, {0.1, "threads"}, {0.94, "threads"}, {0.95, "thread"}, {1, "thread"}, {1.04, "thread"}, {1.05, "threads"}, {2, "threads"}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		cr_expect_str_eq(size_text_plural(rows[i].figure, "thread", "threads"), rows[i].noun, "%.2f", rows[i].figure);
+	AUTO_BUF struct buf out;
+	buf_init(&out, 64);
+	size_text_counted(&out, 1, "thread waits", "threads wait");
+	size_text_counted(&out, 2048, "thread waits", "threads wait");
+	cr_expect_str_eq(buf_str(&out), "1 thread waits2,048 threads wait");
+}
