@@ -19,11 +19,6 @@ void phrase_duration(struct buf *out, int64_t ns)
 		buf_printf(out, us < 9995000 ? "%.2f s" : "%.1f s", us / 1e6);
 }
 
-bool phrase_is_one(double figure)
-{
-	return figure >= 0.95 && figure < 1.05;
-}
-
 void phrase_percent(struct buf *out, double percent)
 {
 	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);

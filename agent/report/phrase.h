@@ -4,7 +4,6 @@
 
 #include "common/base/buf.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +12,6 @@
 size_t phrase_chars(const char *s); /* code points of UTF-8 */
 
 void phrase_duration(struct buf *out, int64_t ns); /* appends "310 us", "1.24 ms", "84.0 ms", "1.24 s" */
-bool phrase_is_one(double figure); /* whether it reads "1.0": one thread, not threads */
 
 void phrase_percent(struct buf *out, double percent); /* appends "84%", "3.4%", "0.05%" */
 

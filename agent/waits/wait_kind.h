@@ -30,7 +30,7 @@ const char *wait_kind_title(enum wait_kind k); /* "locks", ... for people */
 struct wait_meaning {
 	enum wait_kind kind;
 	bool idle;        /* it waits for work */
-	const char *what; /* "Monitor", "Task", "a pool worker without work"; static */
+	const char *what; /* "Monitor", "a task", "pool workers without work"; static */
 };
 
 #define WAIT_WHAT_DATABASE "a SQLite database's lock"

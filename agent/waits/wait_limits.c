@@ -1,17 +1,21 @@
 #include "agent/waits/wait_limits.h"
 
 #include "agent/locks/thread_wait.h"
+#include "common/base/size_text.h"
 
 void wait_limits_note(const struct wait_capture *c, struct limits *l)
 {
 	if (!c->log)
 		return;
 	if (c->lost)
-		limits_note(l, "records", -1, (int64_t)c->lost, "%llu records of context switches were lost: waits next to them are missing.",
-			    (unsigned long long)c->lost);
+		limits_note(l, "records", -1, (int64_t)c->lost, "%llu %s of context switches %s lost: waits next to them are missing.",
+			    (unsigned long long)c->lost, size_text_plural((double)c->lost, "record", "records"),
+			    size_text_plural((double)c->lost, "was", "were"));
 	if (c->dropped)
 		limits_note(l, "stacks", -1, (int64_t)c->dropped,
-			    "The stacks of %llu context switches were lost: what these waits were for is estimated from others, or not told.",
+			    size_text_plural((double)c->dropped,
+					     "The stack of %llu context switch was lost: what this wait was for is estimated from others, or not told.",
+					     "The stacks of %llu context switches were lost: what these waits were for is estimated from others, or not told."),
 			    (unsigned long long)c->dropped);
 	if (c->refused.reason)
 		limits_note(l, "switches", -1, -1,

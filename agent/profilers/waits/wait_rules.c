@@ -3,6 +3,7 @@
 #include "agent/report/phrase.h"
 #include "agent/stacks/pool_phrase.h"
 #include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -101,7 +102,8 @@ static struct rule_score pool_starved(const void *numbers)
 static void say_queue(const struct wait_numbers *n, struct buf *out)
 {
 	if (n->queue_looks > 0)
-		buf_printf(out, "%.0f to %.0f items waited in the pool's queue at %.0f looks", n->queue_least, n->queue_most, n->queue_looks);
+		buf_printf(out, "%.0f to %.0f %s waited in the pool's queue at %.0f %s", n->queue_least, n->queue_most,
+			   size_text_plural(n->queue_most, "item", "items"), n->queue_looks, size_text_plural(n->queue_looks, "look", "looks"));
 	else
 		buf_puts(out, "the length of the pool's queue was not measured");
 }
@@ -145,7 +147,7 @@ static void say_pool(const struct wait_numbers *n, const char *excluded, const c
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	if (finding_excluded(out, excluded, "%.2f workers at a time, %.0f%% of all waiting", threads, waiting_percent(n, threads)))
 		return;
-	finding_message(out, "%s: %.1f pool %s at a time, in %s", what, threads, phrase_is_one(threads) ? "worker" : "workers", short_place(at, &place));
+	finding_message(out, "%s: %.1f pool %s at a time, in %s", what, threads, size_text_plural(threads, "worker", "workers"), short_place(at, &place));
 	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting", threads, n->workers, waiting_percent(n, threads));
 	finding_place(out, at->text);
 }
@@ -172,7 +174,7 @@ static void say_caller(const char *what, double threads, const struct rule_text 
 	AUTO_BUF struct buf place;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	method_name_shorten(at->text[0] ? at->text : "code of .NET", NAME_CHARS - 2, &place);
-	finding_message(out, "%s blocks %.1f pool %s in %s", what, threads, phrase_is_one(threads) ? "worker" : "workers", buf_str(&place));
+	finding_message(out, "%s blocks %.1f pool %s in %s", what, threads, size_text_plural(threads, "worker", "workers"), buf_str(&place));
 }
 
 static void says_blocks_on_io(const void *numbers, struct finding *out)
@@ -208,7 +210,7 @@ static void say_inside_runtime(const struct wait_numbers *n, struct finding *out
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	method_name_shorten(n->runtime_place.text[0] ? n->runtime_place.text : "code of .NET", NAME_CHARS - 3, &place);
 	finding_message(out, "%.1f pool %s for an event or the runtime in %s", n->runtime_pool,
-			phrase_is_one(n->runtime_pool) ? "worker waits" : "workers wait", buf_str(&place));
+			size_text_plural(n->runtime_pool, "worker waits", "workers wait"), buf_str(&place));
 	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting; it is WaitOne that was compiled into the method, or the "
 			 "runtime itself (garbage collection, compilation)",
 			 n->runtime_pool, n->workers, waiting_percent(n, n->runtime_pool));
@@ -248,9 +250,11 @@ static void says_locks_contended(const void *numbers, struct finding *out)
 		return;
 	if (n->lock_holder.text[0])
 		buf_printf(&held, "; mostly held by a thread that waits in %s (%s)", n->lock_holder.text, n->lock_holder_what.text);
-	finding_message(out, "Lock contention: %.1f threads at a time, in %s", n->lock_threads, short_place(&n->lock_place, &place));
-	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s",
-			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent, buf_str(&held));
+	finding_message(out, "Lock contention: %.1f %s at a time, in %s", n->lock_threads, size_text_plural(n->lock_threads, "thread", "threads"),
+			short_place(&n->lock_place, &place));
+	finding_evidence(out, "%.0f %s for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s",
+			 n->lock_waiters, size_text_plural(n->lock_waiters, "thread waits", "threads wait"), n->lock_what.text, n->lock_place_threads,
+			 n->lock_per_second, n->lock_longest_ms, n->lock_percent, buf_str(&held));
 	finding_place(out, n->lock_place.text);
 }
 
@@ -267,8 +271,9 @@ static void says_console_slow(const void *numbers, struct finding *out)
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	if (finding_excluded(out, "threads that wait for the console", "%.2f threads at a time", n->console_threads))
 		return;
-	finding_message(out, "Console output blocks: %.1f threads at a time, in %s", n->console_threads, short_place(&n->console_place, &place));
-	finding_evidence(out, "%.1f threads write to the console, or wait for others that do, at a time: %.0f%% of all waiting", n->console_threads,
+	const char *threads = size_text_plural(n->console_threads, "thread", "threads");
+	finding_message(out, "Console output blocks: %.1f %s at a time, in %s", n->console_threads, threads, short_place(&n->console_place, &place));
+	finding_evidence(out, "%.1f %s at a time write to the console, or wait for others that do: %.0f%% of all waiting", n->console_threads, threads,
 			 waiting_percent(n, n->console_threads));
 	finding_place(out, n->console_place.text);
 }
@@ -291,8 +296,9 @@ static void says_cpu_short(const void *numbers, struct finding *out)
 	bool throttled = n->throttled_seconds > 0.05 * n->seconds;
 	finding_message(out, "Threads wait for a CPU %.0f%% of the time they could run: %s", n->cpu_wait_percent,
 			throttled ? "the CPU limit" : "the node is full");
-	finding_evidence(out, "%.1f threads could run and have no CPU at a time; %.2f CPUs used of %.1f; throttled %.1f s", n->run_delay_threads, n->cpus_used,
-			 n->cpus_allowed, rules_known(n->throttled_seconds) ? n->throttled_seconds : 0);
+	finding_evidence(out, "%.1f %s at a time could run and had no CPU; %.2f CPUs used of %.1f; throttled %.1f s", n->run_delay_threads,
+			 size_text_plural(n->run_delay_threads, "thread", "threads"), n->cpus_used, n->cpus_allowed,
+			 rules_known(n->throttled_seconds) ? n->throttled_seconds : 0);
 }
 
 const struct rule wait_rules[] = {

@@ -26,7 +26,7 @@ static void put_holder(const struct wait_analysis *a, const struct wait_place *p
 		buf_puts(out, " A ReaderWriterLockSlim does not record its readers.");
 	if (!p->sightings)
 		return;
-	buf_printf(out, " Held at %u %s", p->sightings, p->sightings == 1 ? "look" : "looks");
+	buf_printf(out, " Held at %u %s", p->sightings, size_text_plural(p->sightings, "look", "looks"));
 	if (p->held_known) {
 		buf_printf(out, ": at %u by a thread that waited in ", p->held_known);
 		put_name(p->holder == CPU_NO_METHOD ? "code of .NET" : a->base.methods[p->holder].name, out);
@@ -47,13 +47,13 @@ static void put_no_method(const struct wait_analysis *a, const struct wait_place
 	buf_puts(out, "): .NET's own code waits, or the runtime has inlined the method into that; DOTNET_JitNoInline=1 at the start shows it.");
 }
 
-/* "4.9 threads at a time wait for Monitor in Shop.Cache.Get: 96% of the waiting; 310 waits/s, half of them up to 15 ms, the longest 62 ms." */
+/* "4.9 threads at a time wait in Shop.Cache.Get (Monitor): 96% of the waiting; 310.0 waits/s, median 15.0 ms, longest 62.0 ms." */
 static void put_place_line(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
 {
 	double threads = wait_analysis_threads(a, p->ns);
-	buf_printf(out, "\n%.1f %s at a time: %s in ", threads, p->threads == 1 || phrase_is_one(threads) ? "thread" : "threads", p->meaning.what);
+	buf_printf(out, "\n%.1f %s in ", threads, size_text_plural(threads, "thread at a time waits", "threads at a time wait"));
 	put_name(wait_analysis_place(a, p), out);
-	buf_puts(out, ", ");
+	buf_printf(out, " (%s): ", p->meaning.what);
 	phrase_percent(out, wait_analysis_percent(a, p->ns));
 	buf_printf(out, " of the waiting; %.1f waits/s, median ", a->seconds > 0 ? p->count / a->seconds : 0);
 	phrase_duration(out, p->p50_ns);
@@ -61,7 +61,7 @@ static void put_place_line(const struct wait_analysis *a, const struct wait_plac
 	phrase_duration(out, p->longest_ns);
 	buf_puts(out, ".");
 	if (p->whole)
-		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, p->whole == 1 ? "waits" : "wait");
+		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, size_text_plural(p->whole, "waits", "wait"));
 	put_holder(a, p, out);
 	put_no_method(a, p, out);
 }
@@ -81,7 +81,8 @@ static void put_pool(const struct wait_analysis *a, const struct wait_numbers *n
 {
 	if (!a->pool.workers)
 		return;
-	buf_printf(out, "\nThread pool: %.0f workers at the beginning, %.0f at the end; ", n->workers_begin, n->workers_end);
+	buf_printf(out, "\nThread pool: %.0f %s at the beginning, %.0f at the end; ", n->workers_begin, size_text_plural(n->workers_begin, "worker", "workers"),
+		   n->workers_end);
 	phrase_percent(out, n->pool_blocked_percent);
 	buf_puts(out, " of their time blocked, ");
 	phrase_percent(out, n->pool_idle_percent);
@@ -89,7 +90,8 @@ static void put_pool(const struct wait_analysis *a, const struct wait_numbers *n
 	if (n->queue_looks > 0 && n->queue_most < 1)
 		buf_puts(out, " Its queue was empty at each look.");
 	else if (n->queue_looks > 0)
-		buf_printf(out, " Its queue held %.0f to %.0f items, %.0f on average.", n->queue_least, n->queue_most, n->queue_mean);
+		buf_printf(out, " Its queue held %.0f to %.0f %s, %.0f on average.", n->queue_least, n->queue_most,
+			   size_text_plural(n->queue_most, "item", "items"), n->queue_mean);
 }
 
 static void put_idle(const struct wait_analysis *a, struct buf *out)
@@ -97,7 +99,8 @@ static void put_idle(const struct wait_analysis *a, struct buf *out)
 	size_t count = a->place_count - a->blocking_count;
 	if (!count)
 		return;
-	buf_printf(out, "\nIdle: %.1f threads at a time", wait_analysis_threads(a, a->idle_ns));
+	double threads = wait_analysis_threads(a, a->idle_ns);
+	buf_printf(out, "\nIdle: %.1f %s at a time", threads, size_text_plural(threads, "thread", "threads"));
 	for (size_t i = 0; i < count && i < IDLE_SHOWN; i++) {
 		const struct wait_place *p = &a->places[a->blocking_count + i];
 		buf_printf(out, "%s%s %.1f", i ? ", " : ": ", p->meaning.what, wait_analysis_threads(a, p->ns));
@@ -110,7 +113,8 @@ static void put_way(const struct wait_analysis *a, struct buf *out)
 {
 	double recorded = wait_analysis_recorded_percent(a);
 	if (a->capture->looks)
-		buf_printf(out, "%zu looks at the threads, switches recorded for ", a->capture->looks);
+		buf_printf(out, "%zu %s at the threads, switches recorded for ", a->capture->looks,
+			   size_text_plural((double)a->capture->looks, "look", "looks"));
 	if (a->capture->looks && recorded < 0.05)
 		buf_puts(out, "no time");
 	else if (a->capture->looks)
@@ -125,8 +129,8 @@ static void put_followed(const struct wait_analysis *a, const struct wait_number
 {
 	buf_puts(out, "\nFollowed for ");
 	buf_printf(out, "%.1f s: ", a->seconds);
-	size_text_count(out, (uint64_t)n->threads);
-	buf_printf(out, " %s, %.0f context switches/s, ", n->threads == 1 ? "thread" : "threads", n->switches_per_second);
+	size_text_counted(out, (uint64_t)n->threads, "thread", "threads");
+	buf_printf(out, ", %.0f context switches/s, ", n->switches_per_second);
 	put_way(a, out);
 	if (n->unseen_percent >= 0.1) {
 		buf_puts(out, "; of ");
@@ -145,7 +149,7 @@ static void put_wait_headline(const struct wait_analysis *a, const struct wait_n
 		buf_puts(out, a->idle_ns > 0 ? "Nothing waits but idle threads" : "Nothing waits");
 	} else {
 		buf_printf(out, "%s%.1f %s, mostly in ", n->unseen_percent > UNSEEN_NOTABLE ? "At least " : "", n->waiting_threads,
-			   phrase_is_one(n->waiting_threads) ? "thread at a time waits" : "threads at a time wait");
+			   size_text_plural(n->waiting_threads, "thread at a time waits", "threads at a time wait"));
 		method_name_shorten(n->top_place.text, HEADLINE_NAME, out);
 	}
 }

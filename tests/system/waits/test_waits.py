@@ -151,7 +151,7 @@ class OnNewest(OnEachRuntime):
         self.assertIn("LockContention", found(report), report["diagnosis"]["text"])
         top = report["places"][0]
         self.assertEqual((top["kind"], top["method"]), ("lock", "Shop.Sick.ReadTable"))
-        self.assertEqual((top["heldBy"]["method"], top["heldBy"]["waitsFor"]), ("Shop.Database.Query", "Socket"))
+        self.assertEqual((top["heldBy"]["method"], top["heldBy"]["waitsFor"]), ("Shop.Database.Query", "a socket"))
 
     def test_a_burst_and_a_convoy(self):
         report, _ = self.follow("burst", 4)

@@ -182,7 +182,7 @@ Test(wait_analysis, the_text_says_what_waits_and_what_idles)
 	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &n, &f);
 	wait_text_put(&a, &n, &f, &text);
 	cr_assert(strncmp(buf_str(&text), "Sync over async: 0.9 pool workers at a time, in Shop.Orders.Get\n", 64) == 0, "%s", buf_str(&text));
-	cr_assert_not_null(strstr(buf_str(&text), "0.9 thread at a time: Task in Shop.Orders.Get, 100% of the waiting"), "%s", buf_str(&text));
+	cr_assert_not_null(strstr(buf_str(&text), "0.9 threads at a time wait in Shop.Orders.Get (a task): 100% of the waiting"), "%s", buf_str(&text));
 	cr_assert_not_null(strstr(buf_str(&text), "Idle: 0.9 threads at a time: threads of the application that sleep between rounds 0.9."), "%s",
 			   buf_str(&text));
 	findings_fini(&f);
