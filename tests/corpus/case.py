@@ -17,7 +17,7 @@ ALARMS = {
             r"for an event or the runtime", r"console output blocks", r"wait for a CPU.*limit"),
     THREADS: (r"zombie", r"multiply", r"finalizer blocked", r"starved", r"limit of threads", r"(?<!of )\b\d+ threads wait"),
     LOCKS: (r"(?<!no )\bdeadlock:", r"threads (may )?wait for a lock"),
-    TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
+    TASKS: (r"operations? (is|are|may be) stuck", r"SemaphoreSlim is not released", r"wait for an? \w+ connection", r"may block on", r"may be unobserved"),
     THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
     REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"round trips", r"% of [\d,.]+ m?s (blocked, )?awaiting",
                r"blocks a thread", r"HTTP connection", r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response",

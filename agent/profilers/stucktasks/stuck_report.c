@@ -73,8 +73,7 @@ static void put_nothing_stuck(const struct task_groups *g, struct buf *out)
 	for (size_t kinds = KINDS_SAID, room = 0; kinds > 0 && !room; kinds--) {
 		buf_reset(out);
 		buf_puts(out, everyday ? "Nothing is stuck: " : "No stuck operation found: ");
-		size_text_count(out, g->operations);
-		buf_puts(out, g->operations == 1 ? " operation waits for " : " operations wait for ");
+		size_text_counted(out, g->operations, "operation waits for ", "operations wait for ");
 		put_kinds(g, kinds, out);
 		room = phrase_chars(buf_str(out)) <= HEADLINE_CHARS;
 	}
@@ -112,20 +111,17 @@ static const char *group_waits_for(const struct task_group *g)
 static void put_group_line(const struct task_group *g, struct buf *out)
 {
 	buf_puts(out, "\n");
-	size_text_count(out, g->count);
-	buf_puts(out, g->count == 1 ? " waits in " : " wait in ");
+	size_text_counted(out, g->count, "operation waits in ", "operations wait in ");
 	put_place(g, out);
 	put_callers(g, out);
 	buf_printf(out, ", for %s", group_waits_for(g));
 	if (g->lasting) {
 		buf_puts(out, "; ");
-		size_text_count(out, g->lasting);
-		buf_puts(out, " since the first look");
+		size_text_counted(out, g->lasting, "has waited since the first look", "have waited since the first look");
 	}
 	if (g->behind) {
 		buf_puts(out, "; ");
-		size_text_count(out, g->behind);
-		buf_puts(out, g->behind == 1 ? " more waits for the same task" : " more wait for the same task");
+		size_text_counted(out, g->behind, "more waits for the same task", "more wait for the same task");
 	}
 	buf_puts(out, ".");
 }
@@ -134,8 +130,7 @@ static void put_looks(const struct stuck_result *r, struct buf *out)
 {
 	const struct task_groups *g = &r->groups;
 	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)r->between_ns / 1e9);
-	size_text_count(out, g->operations);
-	buf_puts(out, g->operations == 1 ? " async operation waits, " : " async operations wait, ");
+	size_text_counted(out, g->operations, "async operation waits, ", "async operations wait, ");
 	size_text_count(out, g->lasting);
 	buf_puts(out, " of them at the same await as at the first look. Operations that a garbage collection moved between the looks count as new.");
 }

@@ -106,8 +106,8 @@ static void says_not_released(const void *numbers, struct finding *out)
 		return;
 	count_text(n->queue, &count);
 	if (out->state == FINDING_FOUND)
-		finding_message(out, "%s wait for a SemaphoreSlim in %s: none released in %.0f s", buf_str(&count),
-				place_name(&n->queue_place, 56 + count.len, &name), floor(n->seconds_between));
+		finding_message(out, "%s operations wait in %s: a SemaphoreSlim is not released", buf_str(&count),
+				place_name(&n->queue_place, 53 + count.len, &name));
 	else
 		finding_message(out, "%s operations may be stuck behind a SemaphoreSlim in %s", buf_str(&count),
 				place_name(&n->queue_place, 52 + count.len, &name));
@@ -159,12 +159,11 @@ static void says_connection(const void *numbers, struct finding *out)
 			     "through both looks: %.0f for HTTP, %.0f for a database", n->http_waiting, of_database(n) ? n->database_waiting : 0))
 		return;
 	if (pool_is_full(n))
-		buf_printf(&pool, ": %.0f of %.0f in use", n->pool_used, n->pool_most);
+		buf_printf(&pool, ": all %.0f in use", n->pool_most);
 	count_text(waits_for_connection(n), &count);
 	const struct rule_text *place = of_database(n) ? &n->database_place : &n->http_place;
-	const char *who = pool.len ? "" : " requests";
-	finding_message(out, "%s%s wait for %s in %s%s", buf_str(&count), who, what,
-			place_name(place, 14 + strlen(who) + count.len + strlen(what) + pool.len, &name), buf_str(&pool));
+	finding_message(out, "%s requests wait for %s in %s%s", buf_str(&count), what, place_name(place, 23 + count.len + strlen(what) + pool.len, &name),
+			buf_str(&pool));
 	finding_evidence(out, "the same requests wait at both looks, %.1f s apart; %.0f that have a connection did not move either", n->seconds_between,
 			 of_database(n) ? n->database_open : n->http_open);
 	if (n->holding > 0)
@@ -291,14 +290,13 @@ static void says_faults(const void *numbers, struct finding *out)
 	buf_init(&count, 64);
 	if (finding_excluded(out, "failed tasks that nobody awaits", "exceptions of tasks that nobody looked at through both looks: %.0f", n->faults))
 		return;
-	const char *tasks = n->faults == 1 ? "task" : "tasks";
+	const char *tasks = size_text_plural(n->faults, "task", "tasks");
+	const char *unseen = size_text_plural(n->faults, "failed; its exception may be unobserved", "failed; their exceptions may be unobserved");
 	count_text(n->faults, &count);
 	if (n->fault_place.text[0] && n->fault_most >= n->faults)
-		finding_message(out, "%s %s of %s failed, and nobody may have looked", buf_str(&count), tasks,
-				place_name(&n->fault_place, 46 + count.len, &name));
+		finding_message(out, "%s %s of %s %s", buf_str(&count), tasks, place_name(&n->fault_place, 53 + count.len, &name), unseen);
 	else
-		finding_message(out, "%s %s failed, and nobody may have looked at the %s", buf_str(&count), tasks,
-				n->faults == 1 ? "exception" : "exceptions");
+		finding_message(out, "%s %s %s", buf_str(&count), tasks, unseen);
 	finding_evidence(out, "exceptions of failed tasks on the heap that were not observed at either look, %.1f s apart", n->seconds_between);
 	if (n->fault_place.text[0] && n->fault_most < n->faults)
 		finding_evidence_also(out, "%.0f of them are of %s", n->fault_most, n->fault_place.text);

@@ -102,7 +102,7 @@ Test(stuck_rules, a_semaphore_needs_a_limit_and_arrivals)
 	n.queue_before = 50;
 	n.queue_most = 1;
 	rules_set_text(&n.queue_place, "Shop.Cache.GetAsync");
-	expect_lead(&n, "SemaphoreNotReleased", FINDING_FOUND, "96 wait for a SemaphoreSlim in Shop.Cache.GetAsync: none released in 10 s");
+	expect_lead(&n, "SemaphoreNotReleased", FINDING_FOUND, "96 operations wait in Shop.Cache.GetAsync: a SemaphoreSlim is not released");
 	n.queue_before = 96;
 	expect_lead(&n, "SemaphoreNotReleased", FINDING_POSSIBLE, "96 operations may be stuck behind a SemaphoreSlim in Shop.Cache.GetAsync");
 	n.queue_before = 50;
@@ -162,12 +162,12 @@ Test(stuck_rules, one_witness_is_only_possible)
 	expect_lead(&n, "ThreadsBlockOnTasks", FINDING_POSSIBLE, "8 threads may block on async operations in Shop.Orders.LoadAsync");
 	n.blocked = 0;
 	n.faults = 1;
-	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed; its exception may be unobserved");
 	n.fault_most = 1;
 	rules_set_text(&n.fault_place, "Shop.Orders.ConsumeAsync");
-	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task of Shop.Orders.ConsumeAsync failed, and nobody may have looked");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task of …Orders.ConsumeAsync failed; its exception may be unobserved");
 	n.faults = 3; /* of several methods */
-	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "3 tasks failed, and nobody may have looked at the exceptions");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "3 tasks failed; their exceptions may be unobserved");
 }
 
 Test(stuck_rules, a_channel_before_which_more_and_more_wait)
@@ -181,7 +181,7 @@ Test(stuck_rules, a_channel_before_which_more_and_more_wait)
 	n.faults = 1; /* the reader's */
 	expect_lead(&n, "ChannelFull", FINDING_POSSIBLE, "249 operations may be stuck before a full channel in Shop.Receipts.PrintLater");
 	n.writers_lasting = 9;
-	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed; its exception may be unobserved");
 }
 
 Test(stuck_rules, requests_without_a_connection)
@@ -205,11 +205,11 @@ Test(stuck_rules, a_pool_that_counts_its_connections_as_in_use)
 	n.served = 0;
 	rules_set_text(&n.database_place, "Shop.Orders.LoadAsync");
 	rules_set_text(&n.holding_place, "Shop.Report.RunAsync");
-	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 requests wait for a database connection in …Orders.LoadAsync: all 100 in use");
 	n.database_open = n.holding = 0; /* nobody is seen with one */
-	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 requests wait for a database connection in …Orders.LoadAsync: all 100 in use");
 	n.served = 3; /* who waited longest got one */
-	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "96 requests wait for a database connection in …Orders.LoadAsync: all 100 in use");
 	n.served = 0;
 	n.pool_used = 99;
 	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "96 requests wait for a database connection in Shop.Orders.LoadAsync");
