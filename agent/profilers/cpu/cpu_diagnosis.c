@@ -72,7 +72,12 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 {
 	bool application = a->methods[d->method].layer == LAYER_APPLICATION;
 	const struct finding *lead = findings_lead(&d->findings);
-	if (application && !(lead && strcmp(lead->id, "HotMethod") == 0)) { /* "its" of the lines below is this */
+	bool hot = lead && strcmp(lead->id, "HotMethod") == 0;
+	if (hot && cpu_rules_in_library(&d->numbers))
+		buf_puts(line, ".NET's own code works there without being called by the application, or the runtime has inlined the application's method "
+			       "into it");
+	add_diagnosis_line(text, line);
+	if (application && !hot) { /* "its" of the lines below is this */
 		buf_puts(line, "Most application time is in ");
 		cpu_phrase_method(line, a, d->method, PHRASE_NAME_CHARS);
 		buf_putc(line, ' ');

@@ -7,6 +7,7 @@
 #include "agent/symbols/method_name.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -252,7 +253,8 @@ static bool same_group(const char *a, const char *b)
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text)
 {
 	size_t all = a->capture->thread_count, shown = 0;
-	buf_printf(text, "%u of %zu threads %s busy", a->busy_threads, all, a->busy_threads == 1 ? "is" : "are");
+	buf_printf(text, "%u of %zu %s %s busy", a->busy_threads, all, size_text_plural((double)all, "thread", "threads"),
+		   size_text_plural(a->busy_threads, "is", "are"));
 	for (size_t i = 0; i < all && i < 256 && shown < 3; i++) {
 		const struct stack_thread *t = &a->threads[a->thread_order[i]];
 		uint32_t samples = 0, members = 0;
@@ -307,7 +309,7 @@ void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
 	double seconds = (double)a->capture->facts.duration_ns / 1e9, stopped = (double)c->total_ns / 1e9;
 	if (c->count == 0 || seconds <= 0 || (100 * stopped < seconds && c->longest_ns < NOTABLE_STOP_NS))
 		return;
-	buf_printf(text, "%u garbage collection%s stopped it (generations 0, 1, 2: %u, %u, %u), ", c->count, c->count == 1 ? "" : "s",
+	buf_printf(text, "%u garbage collection%s stopped it (generations 0, 1, 2: %u, %u, %u), ", c->count, size_text_plural(c->count, "", "s"),
 		   c->by_generation[0], c->by_generation[1], c->by_generation[2]);
 	phrase_percent(text, 100 * stopped / seconds);
 	buf_printf(text, " of the time, at most %.1f ms", (double)c->longest_ns / 1e6);
@@ -368,5 +370,5 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 		add_sentence(text, "Of %lld frames of compiled code %lld have no name.",
 			     (long long)(c->managed_frames + c->unresolved_frames), (long long)c->unresolved_frames);
 	if (a->samples > 0 && a->samples < FEW_SAMPLES)
-		add_sentence(text, "Only %u sample%s: shares are rough.", a->samples, a->samples == 1 ? "" : "s");
+		add_sentence(text, "Only %u sample%s: shares are rough.", a->samples, size_text_plural(a->samples, "", "s"));
 }

@@ -5,6 +5,7 @@
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/cleanup.h"
+#include "common/base/size_text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -113,7 +114,7 @@ void cpu_says_idle(const void *numbers, struct finding *f)
 	cpu_phrase_cpus(&s, n->cpus_used);
 	if (f->state == FINDING_EXCLUDED) /* all others stand on it */
 		return;
-	finding_evidence(f, "%s CPUs used, %.0f samples", buf_str(&s), n->samples);
+	finding_evidence(f, "%s CPUs used, %.0f %s", buf_str(&s), n->samples, size_text_plural(n->samples, "sample", "samples"));
 	buf_reset(&s);
 	buf_puts(&s, "Idle: ");
 	cpu_phrase_cpus(&s, n->cpus_used);
@@ -139,9 +140,9 @@ void cpu_says_few_samples(const void *numbers, struct finding *f)
 	if (f->state == FINDING_EXCLUDED)
 		return;
 	if (n->samples_due > n->samples * 2)
-		finding_message(f, "No verdict: %.0f sample%s came where %.0f were due", n->samples, n->samples == 1 ? "" : "s", n->samples_due);
+		finding_message(f, "No verdict: %.0f sample%s came where %.0f were due", n->samples, size_text_plural(n->samples, "", "s"), n->samples_due);
 	else
-		finding_message(f, "No verdict: only %.0f sample%s came", n->samples, n->samples == 1 ? "" : "s");
+		finding_message(f, "No verdict: only %.0f sample%s came", n->samples, size_text_plural(n->samples, "", "s"));
 }
 
 /* methods ------------------------------------------------------------------------------------------------------------ */
@@ -155,7 +156,7 @@ void cpu_says_spinning(const void *numbers, struct finding *f)
 		finding_evidence(f, "%.0f%% of the samples in one function of the runtime, as Thread.SpinWait is", n->tight_percent);
 	else if (f->state != FINDING_EXCLUDED)
 		finding_evidence(f, "%.0f%% of the samples spin, %.0f thread%s hardly do%s anything else", n->spin_percent, n->spin_threads,
-				 n->spin_threads == 1 ? "" : "s", n->spin_threads == 1 ? "es" : "");
+				 size_text_plural(n->spin_threads, "", "s"), size_text_plural(n->spin_threads, "es", ""));
 }
 
 void cpu_says_backtracking(const void *numbers, struct finding *f)
@@ -175,14 +176,14 @@ void cpu_says_dictionary(const void *numbers, struct finding *f)
 	cpu *n = numbers;
 	AUTO_BUF struct buf s;
 	buf_init(&s, FINDING_MESSAGE_SIZE);
-	finding_evidence(f, "%.0f thread%s only in a Dictionary, up to %.1f s without leaving it", n->dictionary_threads, n->dictionary_threads == 1 ? "" : "s",
-			 n->dictionary_longest_seconds);
+	finding_evidence(f, "%.0f %s only in a Dictionary, up to %.1f s without leaving it", n->dictionary_threads,
+			 size_text_plural(n->dictionary_threads, "thread", "threads"), n->dictionary_longest_seconds);
 	if (n->dictionary_threads == 0)
 		finding_evidence(f, "no thread is in one all the time");
 	if (was_excluded(f, "a Dictionary that several threads change"))
 		return;
 	finding_place(f, n->dictionary_method.text);
-	buf_printf(&s, "%.0f thread%s in a broken Dictionary", n->dictionary_threads, n->dictionary_threads == 1 ? " loops" : "s loop");
+	buf_printf(&s, "%.0f %s in a broken Dictionary", n->dictionary_threads, size_text_plural(n->dictionary_threads, "thread loops", "threads loop"));
 	put_sentence_place(&s, ", in ", &n->dictionary_method);
 	finding_message(f, "%s", buf_str(&s));
 }
@@ -200,8 +201,9 @@ void cpu_says_hot(const void *numbers, struct finding *f)
 		phrase_percent(&s, n->library_percent);
 		buf_puts(&s, " of CPU in ");
 		put_brief(&s, n->library.text);
-		put_if_room(&s, ", below no method of the application");
-		finding_evidence(f, "%.0f samples; the application's methods may be inlined into code that was generated", n->samples);
+		put_if_room(&s, "; no application method is on the stack");
+		finding_evidence(f, "%.0f %s; the application's methods may be inlined into code that was generated", n->samples,
+				 size_text_plural(n->samples, "sample", "samples"));
 		finding_place(f, n->library.text);
 		finding_message(f, "%s", buf_str(&s));
 		return;
@@ -232,7 +234,8 @@ void cpu_says_running(const void *numbers, struct finding *f)
 	cpu *n = numbers;
 	AUTO_BUF struct buf s;
 	buf_init(&s, FINDING_MESSAGE_SIZE);
-	finding_evidence(f, "%.0f threads in one method at all of their samples", n->running_threads);
+	finding_evidence(f, "%.0f %s in one method at all of their samples", n->running_threads,
+			 size_text_plural(n->running_threads, "thread", "threads"));
 	if (n->running_threads == 0)
 		finding_evidence(f, "no thread is in one method all the time");
 	if (was_excluded(f, "a call that does not return"))
@@ -287,7 +290,7 @@ void cpu_says_warming_up(const void *numbers, struct finding *f)
 	const char *what = jit ? "JIT compilation (still warming up)" : "type loading (still warming up)";
 	say_share(n, f, jit ? n->jit_percent : n->type_loading_percent, "warming up", what, ", below ", jit ? &n->jit_below : &n->type_loading_below);
 	if (rules_known(n->uptime_minutes) && f->state == FINDING_EXCLUDED && n->uptime_minutes >= CPU_WARM_UP_MINUTES)
-		finding_evidence(f, "it has run for %.0f minutes", n->uptime_minutes);
+		finding_evidence(f, "it has run for %.0f %s", n->uptime_minutes, size_text_plural(n->uptime_minutes, "minute", "minutes"));
 }
 
 void cpu_says_compiling(const void *numbers, struct finding *f)
@@ -338,8 +341,8 @@ void cpu_says_throttled(const void *numbers, struct finding *f)
 		finding_evidence(f, "stopped in %.0f%% of the limit's periods, %.1f s in all", n->throttled_percent,
 				 rules_known(n->throttled_seconds) ? n->throttled_seconds : 0);
 	if (!was_excluded(f, "CPU throttling"))
-		finding_message(f, "Throttled: the limit of %.1f CPUs slows it down in %.0f%% of its periods",
-				rules_known(n->cpus_allowed) ? n->cpus_allowed : 0, n->throttled_percent);
+		finding_message(f, "Throttled: the limit of %.1f %s slows it down in %.0f%% of its periods",
+				rules_known(n->cpus_allowed) ? n->cpus_allowed : 0, size_text_plural(n->cpus_allowed, "CPU", "CPUs"), n->throttled_percent);
 }
 
 void cpu_says_node_full(const void *numbers, struct finding *f)
@@ -357,10 +360,12 @@ void cpu_says_node_full(const void *numbers, struct finding *f)
 void cpu_says_heaps(const void *numbers, struct finding *f)
 {
 	cpu *n = numbers;
-	finding_evidence(f, "%.0f threads of Server GC, %.1f CPUs allowed, %.0f%% of CPU in garbage collection", n->server_gc_threads, n->cpus_allowed,
+	finding_evidence(f, "%.0f %s of Server GC, %.1f %s allowed, %.0f%% of CPU in garbage collection", n->server_gc_threads,
+			 size_text_plural(n->server_gc_threads, "thread", "threads"), n->cpus_allowed, size_text_plural(n->cpus_allowed, "CPU", "CPUs"),
 			 n->gc_percent);
 	if (!was_excluded(f, "too many heaps of Server GC"))
-		finding_message(f, "Server GC has %.0f heaps in a container of %.1f CPUs", n->server_gc_threads, n->cpus_allowed);
+		finding_message(f, "Server GC has %.0f heaps in a container of %.1f %s", n->server_gc_threads, n->cpus_allowed,
+				size_text_plural(n->cpus_allowed, "CPU", "CPUs"));
 }
 
 void cpu_says_observed(const void *numbers, struct finding *f)

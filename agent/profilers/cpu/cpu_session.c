@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/step.h"
 
 #include <string.h>
@@ -309,8 +310,8 @@ static void note_limits(struct attached_session *s)
 	struct limits *l = &s->facts.limits;
 	if (cpu_capture_too_few(c))
 		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
-			    "%zu samples came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
-			    (long long)cpu_capture_due(c));
+			    "%zu %s came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
+			    size_text_plural((double)c->sample_count, "sample", "samples"), (long long)cpu_capture_due(c));
 	if (cpu_session_own(s)->left_group)
 		limits_note(l, "group", -1, -1,
 			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");

@@ -6,6 +6,7 @@
 #include "agent/stacks/cpu_lines.h"
 #include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
 
 #define NAME_CHARS 90
 #define CALLER_CHARS 60
@@ -65,7 +66,8 @@ void cpu_summary_write(const void *source, struct report_file *f)
 	const struct cpu_capture *c = s->analysis->capture;
 	AUTO_BUF struct buf work;
 	buf_init(&work, 400);
-	buf_printf(&work, "%lld samples at %lld Hz (%s)", (long long)c->sample_count, (long long)c->frequency_hertz, c->method ? c->method : "unknown");
+	size_text_counted(&work, c->sample_count, "sample", "samples");
+	buf_printf(&work, " at %lld Hz (%s)", (long long)c->frequency_hertz, c->method ? c->method : "unknown");
 	if (c->lost_samples + c->dropped)
 		buf_printf(&work, ", %lld lost", (long long)(c->lost_samples + c->dropped));
 	if (cpu_capture_incomplete(c))

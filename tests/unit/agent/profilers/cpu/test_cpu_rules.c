@@ -355,7 +355,7 @@ Test(cpu_rules, a_library_is_named_where_the_application_is_not_on_the_stacks)
 	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
 	cr_expect_str_eq(n.library.text, "System.Sorter.Sort");
 	cr_expect_float_eq(n.library_percent, 60, 0.01, "%g", n.library_percent);
-	cr_expect_str_eq(findings_lead(&found)->message, "60% of CPU in Sorter.Sort, below no method of the application");
+	cr_expect_str_eq(findings_lead(&found)->message, "60% of CPU in Sorter.Sort; no application method is on the stack");
 	findings_fini(&found);
 	cpu_analysis_fini(&a);
 	make_end(&m);
