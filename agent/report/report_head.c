@@ -4,6 +4,7 @@
 #include "agent/report/report_file.h"
 #include "agent/report/report_json.h"
 #include "common/base/clock.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
@@ -54,7 +55,7 @@ void report_head_collections(const struct session_facts *f, const char *before, 
 	const struct session_cost *c = &f->cost;
 	if (c->blocking_collections > 0)
 		buf_printf(out, "%s%lld blocking garbage collection%s while attached, %.1f ms", before, (long long)c->blocking_collections,
-			   c->blocking_collections == 1 ? "" : "s", (double)c->blocking_collections_us / 1000.0);
+			   size_text_plural(c->blocking_collections, "", "s"), (double)c->blocking_collections_us / 1000.0);
 }
 
 static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)
@@ -87,13 +88,17 @@ static void put_findings_lines(const struct report_head *h, void (*put)(const st
 void report_head_text(const struct report_head *h, struct buf *out)
 {
 	const struct limits *l = &h->facts->limits;
-	const char *line = h->text;
-	size_t n = strcspn(line, "\n");
-	buf_append(out, line, n);
+	const char *rest = h->text + strcspn(h->text, "\n");
+	buf_append(out, h->text, (size_t)(rest - h->text));
+	if (*rest) {
+		size_t n = strcspn(rest + 1, "\n");
+		put_whole_line(out, "\n", rest + 1, n);
+		rest += 1 + n;
+	}
 	for (size_t i = 0; i < l->count; i++)
 		put_whole_line(out, "\nLimit reached: ", l->list[i].meaning, strlen(l->list[i].meaning));
 	put_findings_lines(h, findings_put_others, out);
-	put_whole_lines(out, line + n);
+	put_whole_lines(out, rest);
 	put_findings_lines(h, findings_put_seen, out);
 }
 

@@ -151,7 +151,7 @@ class Unread(unittest.TestCase):
             with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
                 report = json.load(f)
         self.assertEqual([limit["name"] for limit in report["limitsReached"]], ["ownMemory"])
-        self.assertRegex(report["diagnosis"]["text"].splitlines()[1], "^Limit reached: The process cannot read its own memory")
+        self.assertRegex("\n".join(report["diagnosis"]["text"].splitlines()[1:3]), "(?m)^Limit reached: The process cannot read its own memory")
         self.assertNotEqual(report["diagnosis"]["finding"], "unreachable")
         self.assertNotIn("held by a handle, or garbage", json.dumps(report))
 

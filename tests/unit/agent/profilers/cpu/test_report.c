@@ -130,7 +130,7 @@ Test(report, folded_stacks_join_threads_of_one_name)
 	make_end(&m);
 }
 
-/* What a session could not see is said where a reader begins, whatever the profiler. */
+/* What a session could not see is said where a reader begins, whatever the profiler: right below the line that says where and how much. */
 Test(report, limits_that_were_reached_stand_on_the_first_screen)
 {
 	static const char line[] = "Limit reached: 3,000 threads, timers for 2,048.";
@@ -143,10 +143,12 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	limits_note(&m.capture.facts.limits, "timers", 2048, 3000, "%s threads, timers for %s.", "3,000", "2,048");
 	limits_note(&m.capture.facts.limits, "roots", -1, 7, "Second.");
 	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
-	cr_expect(strstr(r.diagnosis, "\nLimit reached: 3,000 threads, timers for 2,048.\nLimit reached: Second.\n"), "%s", r.diagnosis);
+	static const char lines[] = "100% of CPU in Shop.Cart.Total\nUsed 1.0 of the node's 4 CPUs (no limit set).\n"
+				    "Limit reached: 3,000 threads, timers for 2,048.\nLimit reached: Second.\n1 of 1 thread is busy";
+	cr_expect_eq(strncmp(r.diagnosis, lines, sizeof lines - 1), 0, "%s", r.diagnosis);
 	cr_expect_str_eq(r.headline, "100% of CPU in Shop.Cart.Total");
 	AUTO_FREE char *summary = read_file("summary.md", &len), *page = read_file("report.html", &len), *json = read_file("report.json", &len);
-	cr_expect(strstr(summary, line) && strstr(summary, line) < strstr(summary, "Used "), "%s", summary);
+	cr_expect(strstr(summary, line) && strstr(summary, line) < strstr(summary, " busy"), "%s", summary);
 	cr_expect(strstr(page, line));
 	cr_expect(strstr(json, "\"limitsReached\":[\n{\"name\":\"timers\",\"limit\":2048,\"seen\":3000,\"meaning\":\"3,000 threads, timers for 2,048.\"},\n"
 			       "{\"name\":\"roots\",\"limit\":null,\"seen\":7,\"meaning\":\"Second.\"}]"), "%s", json);
