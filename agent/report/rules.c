@@ -90,7 +90,7 @@ static void sort_findings(struct finding *list, size_t count)
 void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out)
 {
 	count = count < RULES_MAX ? count : RULES_MAX;
-	*out = (struct findings){.list = mem_calloc(count + 1, sizeof *out->list), .count = count, .fields = fields, .numbers = numbers};
+	*out = (struct findings){.list = mem_calloc(count + 1, sizeof *out->list), .count = count, .rules = rules, .fields = fields, .numbers = numbers};
 	for (size_t i = 0; i < count; i++)
 		judge(&rules[i], numbers, &out->list[i]);
 	sort_findings(out->list, count);
@@ -120,45 +120,95 @@ const struct finding *findings_find(const struct findings *f, const char *id)
 	return NULL;
 }
 
+/* words ---------------------------------------------------------------------------------------------------------- */
+
+static const struct rule *rule_of(const struct findings *f, const struct finding *x)
+{
+	for (size_t i = 0; f->rules && i < f->count; i++)
+		if (strncmp(f->rules[i].id, x->id, sizeof x->id - 1) == 0)
+			return &f->rules[i];
+	return NULL;
+}
+
+/* As the rule calls it where it excludes it; its id where it never does. */
+static void put_words(const struct findings *f, const struct finding *x, struct buf *out)
+{
+	const struct rule *rule = rule_of(f, x);
+	struct finding named = {.state = FINDING_EXCLUDED};
+	if (rule)
+		rule->says(f->numbers, &named);
+	buf_puts(out, named.message[0] ? named.message : x->id);
+}
+
 /* lines ---------------------------------------------------------------------------------------------------------- */
 
 void findings_put_others(const struct findings *f, struct buf *out)
 {
-	for (size_t i = 1; i < f->count && i <= OTHERS_SAID && finding_was_found(&f->list[i]); i++) {
-		const char *before = f->list[i].state == FINDING_FOUND ? "Also: " : strncmp(f->list[i].message, "Possible ", 9) == 0 ? "" : "Possibly: ";
-		buf_printf(out, "\n%s%s", before, f->list[i].message);
-		if (f->list[i].evidence[0])
-			buf_printf(out, " (%s)", f->list[i].evidence);
+	size_t said = 0;
+	for (size_t i = 1; i < f->count && said < OTHERS_SAID && finding_was_found(&f->list[i]); i++) {
+		const struct finding *x = &f->list[i];
+		if (f->repeats && f->repeats(&f->list[0], x))
+			continue;
+		const char *before = x->state == FINDING_FOUND ? "Also: " : strncmp(x->message, "Possible ", 9) == 0 ? "" : "Possibly: ";
+		buf_printf(out, "\n%s%s", before, x->message);
+		if (x->evidence[0] && !strstr(x->message, x->evidence))
+			buf_printf(out, " (%s)", x->evidence);
 		buf_putc(out, '.');
+		said++;
 	}
 }
 
-/* "\nExcluded: CPU throttling; the .NET thread pool; and 3 more in report.json.": the numbers are there. "\nNot measured: NodeIsFull (why)." */
-static void put_findings_of(const struct findings *f, enum finding_state state, const char *title, size_t most, struct buf *out)
+static void put_more(size_t said, size_t more, struct buf *out)
 {
-	size_t said = 0, more = 0;
-	for (size_t i = 0; i < f->count; i++) {
-		const struct finding *x = &f->list[i];
-		if (x->state != state || !x->message[0])
-			continue;
-		if (said == most) {
-			more++;
-			continue;
-		}
-		buf_printf(out, "%s%s", said++ ? "; " : title, state == FINDING_NOT_MEASURED ? x->id : x->message);
-		if (state == FINDING_NOT_MEASURED)
-			buf_printf(out, " (%s)", x->message);
-	}
 	if (more)
 		buf_printf(out, "; and %zu more in report.json", more);
 	if (said)
 		buf_putc(out, '.');
 }
 
+/* "\nExcluded: CPU throttling; the .NET thread pool; and 3 more in report.json.": the numbers are there. */
+static void put_excluded(const struct findings *f, struct buf *out)
+{
+	size_t said = 0, more = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		if (f->list[i].state != FINDING_EXCLUDED || !f->list[i].message[0])
+			continue;
+		if (said < EXCLUDED_SAID)
+			buf_printf(out, "%s%s", said++ ? "; " : "\nExcluded: ", f->list[i].message);
+		else
+			more++;
+	}
+	put_more(said, more, out);
+}
+
+/* "\nNot measured: a full node; CPU throttling (why both); spinning (why); and 3 more in report.json." */
+static void put_not_measured(const struct findings *f, struct buf *out)
+{
+	const char *why = NULL; /* of the last one, not said yet */
+	size_t said = 0, more = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct finding *x = &f->list[i];
+		if (x->state != FINDING_NOT_MEASURED)
+			continue;
+		if (said == NOT_MEASURED_SAID) {
+			more++;
+			continue;
+		}
+		if (why && strcmp(why, x->message) != 0)
+			buf_printf(out, " (%s)", why);
+		buf_puts(out, said++ ? "; " : "\nNot measured: ");
+		put_words(f, x, out);
+		why = x->message;
+	}
+	if (why)
+		buf_printf(out, " (%s)", why);
+	put_more(said, more, out);
+}
+
 void findings_put_seen(const struct findings *f, struct buf *out)
 {
-	put_findings_of(f, FINDING_EXCLUDED, "\nExcluded: ", EXCLUDED_SAID, out);
-	put_findings_of(f, FINDING_NOT_MEASURED, "\nNot measured: ", NOT_MEASURED_SAID, out);
+	put_excluded(f, out);
+	put_not_measured(f, out);
 }
 
 /* JSON ----------------------------------------------------------------------------------------------------------- */
@@ -194,6 +244,12 @@ static void put_findings_json(const struct findings *f, const char *key, bool (*
 		jsonw_line(w);
 		jsonw_object(w, NULL);
 		jsonw_string(w, "id", x->id);
+		if (x->state == FINDING_NOT_MEASURED) {
+			AUTO_BUF struct buf words;
+			buf_init(&words, FINDING_MESSAGE_SIZE);
+			put_words(f, x, &words);
+			put_printable(w, "what", buf_str(&words));
+		}
 		if (finding_was_found(x)) {
 			jsonw_string(w, "state", finding_state_name(x->state));
 			jsonw_integer(w, "score", x->score);

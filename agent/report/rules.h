@@ -61,14 +61,19 @@ struct rule {
 	const char *id;                                           /* "RegexBacktracking"; a section of docs/diseases.md */
 	const char *(*needs)(const void *numbers);                /* NULL: all was measured; else why not, a short phrase. May be NULL: it needs nothing */
 	struct rule_score (*test)(const void *numbers);
-	void (*says)(const void *numbers, struct finding *out);   /* message, evidence and place of what was found, possible or excluded (out->state) */
+	/* Message, evidence and place of what was found, possible or excluded (out->state). The message of what is excluded is its name in plain words, and
+	 * asked for where the numbers were not measured, too. */
+	void (*says)(const void *numbers, struct finding *out);
 };
 
 struct findings {
 	struct finding *list; /* found, then possible ones, the highest score first; then excluded and not measured ones in the table's order */
 	size_t count;
-	const struct rule_fields *fields; /* of what was judged; borrowed */
+	const struct rule *rules; /* as many; borrowed, as these: */
+	const struct rule_fields *fields; /* of what was judged */
 	const void *numbers;
+	/* Set by a profiler whose text says what `x` says where `lead` leads: then no line has it again. NULL: there is no such. */
+	bool (*repeats)(const struct finding *lead, const struct finding *x);
 };
 
 /* All numbers unknown, all texts empty. */

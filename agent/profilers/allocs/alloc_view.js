@@ -3,7 +3,7 @@
 Report.show(r => {
 	const {make, count, bytes, percent, share} = Report;
 	const a = r.allocated, s = r.sampling, tick = s.event === 'AllocationTick', seconds = r.time.durationSeconds || 1;
-	const samples = n => count(n) + (n === 1 ? ' sample' : ' samples');
+	const samples = n => Report.plural(n, 'sample');
 	const rate = n => bytes(Math.round(n)) + '/s';
 	const error = row => row.bytes ? 50 * (row.bytesHigh - row.bytesLow) / row.bytes : 0;
 	const estimate = [
@@ -21,7 +21,7 @@ Report.show(r => {
 			{key: 'Objects', value: count(Math.round(a.objectsPerSecond)), small: 'a second'},
 			{key: 'Large objects', value: share(a.largeBytes, a.bytes), small: 'of all bytes', note: rate(a.largeBytes / seconds)},
 			{key: 'Stopped to collect', value: share(r.collections.totalNanoseconds / 1e9, seconds), small: 'of the time',
-				note: `${count(r.collections.count)} collection${r.collections.count === 1 ? '' : 's'}`},
+				note: Report.plural(r.collections.count, 'collection')},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		{

@@ -193,10 +193,17 @@ static const char *needs_other_locks(const void *numbers)
 				   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim, Mutex and tasks do not name who is waited for here";
 }
 
+/* They are never judged: only what was not measured has a name. */
+static void says_other_locks(const void *numbers, struct finding *out)
+{
+	const struct deadlock_numbers *n = numbers;
+	finding_message(out, "%s", n->tasks == 1 ? "a deadlock of other locks" : "a deadlock of other locks or of tasks");
+}
+
 const struct rule deadlock_rules[] = {
 	{"Deadlock", needs_circle_or_looks, in_a_circle, says_circle},
 	{"LockHeldLong", needs_names, behind_one, says_behind},
 	{"ThreadPoolStarvation", needs_pool, pool_stands, says_pool_stands},
-	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_circle},
+	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_other_locks},
 };
 const size_t deadlock_rule_count = sizeof deadlock_rules / sizeof *deadlock_rules;

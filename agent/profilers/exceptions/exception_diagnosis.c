@@ -145,7 +145,7 @@ static void put_places_of_awaits(const struct exception_analysis *a, struct buf 
 			continue;
 		buf_puts(out, listed++ ? "Next: " : "Most: ");
 		put_exception_name(out, a->capture->kinds[s->kind].type);
-		buf_printf(out, " %llu times", (unsigned long long)s->counted);
+		buf_printf(out, " %llu %s", (unsigned long long)s->counted, size_text_plural((double)s->counted, "time", "times"));
 		buf_puts(out, s->method == CPU_NO_METHOD ? ", not in the application's code" : " in ");
 		if (s->method != CPU_NO_METHOD)
 			put_exception_name(out, exception_analysis_method(a, s->method));
@@ -196,7 +196,7 @@ static void put_exception_quality(const struct exception_analysis *a, struct buf
 	const struct exception_capture *c = a->capture;
 	if (a->exact) {
 		size_text_count(out, c->counted);
-		buf_printf(out, " exception%s counted, none left out.\n", c->counted == 1 ? " was" : "s were");
+		buf_printf(out, " exception%s counted, none left out.\n", size_text_plural(c->counted, " was", "s were"));
 	} else if (c->counted) {
 		buf_puts(out, "Estimated from ");
 		size_text_count(out, c->counted);
@@ -214,6 +214,7 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 4096);
 	exception_numbers_of(a, &out->numbers);
 	rules_run(exception_rules, exception_rule_count, &exception_numbers_fields, &out->numbers, &out->findings);
+	out->findings.repeats = exception_rules_repeat;
 	out->finding = exception_finding_of(a, &out->findings);
 	out->main = strcmp(out->finding, "controlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
 	put_exception_headline(a, out, &line);

@@ -245,6 +245,11 @@ static void says_retry_storm(const void *numbers, struct finding *f)
 	finding_place(f, n->retry_method.text);
 }
 
+bool exception_rules_repeat(const struct finding *lead, const struct finding *x)
+{
+	return strcmp(lead->id, "RetryStorm") != 0 && strcmp(x->id, "RetryStorm") != 0 && strcmp(lead->place, x->place) == 0;
+}
+
 /* Of equal scores the first: how near the catch block is says more than the place alone. */
 const struct rule exception_rules[] = {
 	{"ExceptionsAsControlFlow", needs_catchers, is_control_flow, says_control_flow},

@@ -5,7 +5,6 @@ Report.show(r => {
 	const t = r.thrown, s = r.sampling, c = r.throwing, seconds = r.time.durationSeconds || 1;
 	const few = c.cpuSamples < 50 || c.unwindingSamples < 10; // no share
 	const rate = n => n >= 20 ? count(Math.round(n)) : n >= 1 ? n.toFixed(1) : n.toFixed(2);
-	const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 	const again = {rethrow: 'again, by throw', await: 'again, by await'};
 	const where = {sameMethod: 'the same method', caller: 'its caller', task: 'async', outside: 'not the application\u2019s'};
 	const share = [
@@ -53,7 +52,7 @@ Report.show(r => {
 					'throw with the name of a caught exception is.',
 				'Of messages only words of a fixed list are shown; all else is masked: # is a number or an identifier, * anything else.'],
 				rows: [
-					['Counted', plural(s.counted, 'exception')],
+					['Counted', Report.plural(s.counted, 'exception')],
 					!s.exact && ['Watched', `${s.sampledPercent.toFixed(0)}% of the time, so that it costs little; what was counted then stands for all`],
 					['Dropped', count(s.dropped)],
 					s.withoutShape > 0 && ['Without a message', `${count(s.withoutShape)}: there were too many different ones`],

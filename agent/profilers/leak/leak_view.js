@@ -39,7 +39,7 @@ Report.show(r => {
 			g.limitKind && {key: g.limitKind === 'container' ? 'Container\u2019s limit' : 'Node\u2019s free memory', warn: g.secondsToLimit !== null,
 				value: g.secondsToLimit === null ? 'not near' : 'in ' + time(g.secondsToLimit),
 				note: (g.limitKind === 'container' ? bytes(g.usedBytes) + ' of ' : '') + limit(g.limitBytes)},
-			{key: 'Application paused', value: Report.pause(r), note: `at most, by ${walks.length} heap walk${walks.length === 1 ? '' : 's'}`},
+			{key: 'Application paused', value: Report.pause(r), note: 'at most, by ' + Report.plural(walks.length, 'heap walk')},
 		]},
 		{kind: 'tabs', tabs: [
 			{id: 'holders', title: 'What grew', sections: [{

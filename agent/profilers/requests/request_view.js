@@ -33,7 +33,7 @@ Report.show(r => {
 	const within = {call: e => e.bill.calls.map(c => `${c.name}: ${(c.count / (e.bill.requests || 1)).toFixed(1)} a request, ${each(c.awaitNanoseconds, e)}, ` +
 		`longest ${length(c.longestNanoseconds)}` + (c.threadNanoseconds ? `; a thread in the request meanwhile ${each(c.threadNanoseconds, e)}` : '') +
 		(c.failed ? `; failed ${count(c.failed)}` : '')),
-	code: e => e.code.samples ? [`CPU time of all its requests, of ${count(e.code.samples)} samples: ` + e.code.methods.slice(0, 5).map(m =>
+	code: e => e.code.samples ? [`CPU time of all its requests, of ${Report.plural(e.code.samples, 'sample')}: ` + e.code.methods.slice(0, 5).map(m =>
 		`${m.name} ${percent(100 * m.total / e.code.samples)}`).join('; ')] : []};
 	const placed = (e, kind) => e.bill.places.filter(p => p.kind === kind).map(p => `${p.waitsFor} in ${p.method || 'code of .NET'}: ${each(p.nanoseconds, e)}` +
 		(p.heldBy ? `, held by ${p.heldBy}` : ''));
@@ -91,7 +91,7 @@ Report.show(r => {
 	const latencies = e => {
 		const columns = Array(COLUMNS).fill(0);
 		pairs(e).forEach(([ns, n]) => { columns[Math.max(0, column(ns) - first)] += n; });
-		const label = `Latencies of ${count(e.requests)} requests, from ${length(STEP ** first)} and less to ${length(STEP ** (last + 1))}, ` +
+		const label = `Latencies of ${Report.plural(e.requests, 'request')}, from ${length(STEP ** first)} and less to ${length(STEP ** (last + 1))}, ` +
 			'each column 1.5 times the one before';
 		return {text: Report.spark(columns, label), title: label};
 	};
@@ -117,7 +117,8 @@ Report.show(r => {
 			['Connections whose client waits since before the session', count(r.measured.unansweredCount || 0)],
 			['Samples of CPU time', s.cpuSamplePeriodNanoseconds ? `${count(s.cpuSamples)} while it was told which thread works for which request, ` +
 				`${count(s.cpuSamplesOfRequests)} of them of requests` : 'not allowed'],
-			['Context switches recorded', `${s.waitsPercent.toFixed(0)}% of the time` + (s.threadLooks ? `, ${count(s.threadLooks)} looks at the threads` : '')],
+			['Context switches recorded', `${s.waitsPercent.toFixed(0)}% of the time` +
+				(s.threadLooks ? `, ${Report.plural(s.threadLooks, 'look')} at the threads` : '')],
 			...Report.costRows(r),
 		]};
 	return [
@@ -125,7 +126,8 @@ Report.show(r => {
 			{key: 'Requests', value: rate(q.perSecond), small: 'a second', note: `${count(q.count)} in all, ${count(q.streams)} of them streams`},
 			{key: 'p95', value: length(q.p95Nanoseconds) || 'none', note: `p50 ${length(q.p50Nanoseconds) || 'none'}, p99 ${length(q.p99Nanoseconds) || 'none'}`},
 			{key: 'Longest', value: length(q.longestNanoseconds) || 'none'},
-			{key: 'Failed', value: q.withStatus ? percent(100 * q.failed / q.withStatus) : 'not told', note: `of ${count(q.withStatus)} responses with a status`},
+			{key: 'Failed', value: q.withStatus ? percent(100 * q.failed / q.withStatus) : 'not told',
+				note: `of ${Report.plural(q.withStatus, 'response')} with a status`},
 			{key: 'In flight', value: count(q.inFlight), note: 'at the end', warn: slow.some(e => e.oldestNanoseconds > 5e9)},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},

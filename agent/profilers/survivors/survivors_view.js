@@ -57,7 +57,7 @@ Report.show(r => {
 
 	return [
 		{kind: 'facts', items: [
-			{key: 'On the heap', value: bytes(heap.bytes), note: count(walk.objects) + ' objects'},
+			{key: 'On the heap', value: bytes(heap.bytes), note: Report.plural(walk.objects, 'object')},
 			largest && {key: 'Largest holder', value: bytes(largest.retainedBytes), note: share(largest.retainedBytes, heap.bytes) + ' of the heap',
 				warn: largest.retainedBytes * 2 >= heap.bytes},
 			{key: 'Old generation', value: bytes(used('gen2')), note: 'generation 2'},
@@ -82,7 +82,7 @@ Report.show(r => {
 					{title: 'Objects', cell: i => tree.objects[i] ? count(tree.objects[i]) : ''},
 					{title: 'Own bytes', cell: i => tree.kind[i] < 0 ? bytes(tree.shallowBytes[i]) : ''},
 				],
-				found: (lines, sum, some) => `${count(lines)} ${lines === 1 ? 'line holds' : 'lines hold'} ${some ? 'more than ' : ''}${bytes(sum)}` +
+				found: (lines, sum, some) => `${Report.plural(lines, 'line holds', 'lines hold')} ${some ? 'more than ' : ''}${bytes(sum)}` +
 					` (${share(sum, heap.bytes)})`,
 				empty: counted ? NOT_KNOWN : 'No holder has as much as a 2,000th of the heap.',
 				note: 'Each line holds alone all that is below it: it would go with it. Objects of one type are one line.',
@@ -97,8 +97,8 @@ Report.show(r => {
 					amount('Retained', t => t.retainedBytes), ...parts(held), ...own, amount('Old or large', t => t.generationBytes[2] + t.generationBytes[3]),
 					{title: 'Namespace', sort: 'text', cls: 'mod', cell: t => ({text: t.namespace, title: t.namespace})},
 					{title: 'Assembly', sort: 'text', cls: 'mod', cell: t => ({text: t.assembly, title: t.assembly})}],
-				note: r.typesLeftOut.types ? `Not listed: ${count(r.typesLeftOut.types)} types with ${bytes(r.typesLeftOut.shallowBytes)} in ` +
-					`${count(r.typesLeftOut.objects)} objects.` : null,
+				note: r.typesLeftOut.types ? `Not listed: ${Report.plural(r.typesLeftOut.types, 'type')} with ${bytes(r.typesLeftOut.shallowBytes)} in ` +
+					`${Report.plural(r.typesLeftOut.objects, 'object')}.` : null,
 			}]},
 			groups('namespaces', 'Namespaces', 'Namespace', r.namespaces),
 			groups('assemblies', 'Assemblies', 'Assembly', r.assemblies),

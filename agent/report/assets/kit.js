@@ -50,6 +50,8 @@ const Report = (() => {
 		return (value < 9.95 ? value.toFixed(1) : value.toFixed(0)) + ' ' + units[unit];
 	}
 	const count = n => n.toLocaleString('en-US');
+	/* "1 thread waits", "2,048 threads wait" */
+	const plural = (n, one, many = one + 's') => `${count(n)} ${n === 1 ? one : many}`;
 	const percent = p => (p >= 9.95 ? p.toFixed(0) : p >= 0.095 || p <= 0 ? p.toFixed(1) : p.toFixed(2)) + '%';
 	const share = (part, all) => percent(all ? Math.min(100, 100 * part / all) : 0);
 	/* "+ 3.4 MB", "\u2212 2": a change, with `show` for its size. */
@@ -300,7 +302,7 @@ const Report = (() => {
 		host.append(box);
 		kinds.table({id: 'findings', rows: all, strong: ([state]) => state === 'Found', columns: [
 			{title: '', cell: ([state]) => ({text: make('span.badge.' + state.toLowerCase().replace(' ', '-'), state)})},
-			{title: 'What', cls: 'name', cell: ([, f]) => ({text: [make('strong', f.id), make('br'), f.message], search: f.id})},
+			{title: 'What', cls: 'name', cell: ([, f]) => ({text: [make('strong', f.what || f.id), make('br'), f.message], search: `${f.id} ${f.what || ''}`})},
 			{title: 'Evidence', cell: ([, f]) => f.evidence || ''},
 			{title: 'Score', sort: 'number', by: ([, f]) => f.score || 0, cell: ([, f]) => f.score ? String(f.score) : ''},
 		]}, place);
@@ -330,7 +332,7 @@ const Report = (() => {
 		return [
 			['Application paused by the profiler', pause(r)],
 			['Longest wait of a thread for the profiler', wait(r)],
-			['Garbage collection', n > 0 ? `${n} blocking garbage collection${n === 1 ? '' : 's'} while attached, ` +
+			['Garbage collection', n > 0 ? plural(n, 'blocking garbage collection') + ' while attached, ' +
 				`${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
 			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
 			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
@@ -417,6 +419,6 @@ const Report = (() => {
 		}
 	}
 
-	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw,
+	return {make, svg, button, bytes, count, plural, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw,
 		openTab, pause, wait, costRows, tailCallRow, state, breakable, searchField, unpack, linkMethods, show};
 })();

@@ -158,6 +158,7 @@ class Verdicts(ExceptionsCase):
         self.assertGreater(throwing["cpuSamples"], 10)
         self.assertGreater(throwing["unwindingSamples"], 0.2 * throwing["cpuSamples"], "it does nothing else")
         self.assertRegex(report["diagnosis"]["text"], r"\d% of the CPU samples are in the runtime's handling of exceptions\.")
+        self.assertNotIn("\nAlso: ", report["diagnosis"]["text"], "the storm of that place has been told")
 
     def test_retries(self):
         report = self.diagnosis("net10.0", "retry", "--rate", "10", seconds=4)

@@ -84,7 +84,65 @@ Test(rules, what_is_excluded_and_not_measured_is_said_with_the_number_and_the_re
 	buf_init(&text, 1000);
 	findings_put_others(&f, &text);
 	findings_put_seen(&f, &text);
-	cr_assert_str_eq(buf_str(&text), "\nExcluded: a leak.\nNot measured: Boils (there is no thermometer).");
+	cr_assert_str_eq(buf_str(&text), "\nExcluded: a leak.\nNot measured: boiling (there is no thermometer).", "in words");
+	findings_fini(&f);
+}
+
+static const char *needs_a_reason(const void *numbers)
+{
+	return ((const struct kettle *)numbers)->litres_left > 1 ? "it is full" : "there is no thermometer";
+}
+
+static void says_nothing(const void *numbers, struct finding *f)
+{
+	(void)numbers;
+	(void)f;
+}
+
+/* Neighbours with one reason have it once; what is never excluded has no words but its id. */
+Test(rules, what_was_not_measured_is_said_in_words)
+{
+	static const struct rule many[] = {
+		{"Boils", needs_degrees, boils, says_boils},     {"Leaks", needs_degrees, leaks, says_leaks}, {"Whistles", needs_a_reason, boils, says_nothing},
+		{"BoilsAgain", needs_degrees, boils, says_boils},
+	};
+	struct kettle k;
+	struct findings f;
+	rules_clear(&kettle_fields, &k);
+	k.litres_left = 1.5;
+	rules_run(many, 4, &kettle_fields, &k, &f);
+	AUTO_BUF struct buf text, json;
+	buf_init(&text, 1000);
+	buf_init(&json, 4000);
+	findings_put_seen(&f, &text);
+	cr_assert_str_eq(buf_str(&text), "\nNot measured: boiling; a leak (there is no thermometer); Whistles (it is full); and 1 more in report.json.");
+	struct json_writer w = jsonw_on(&json);
+	jsonw_object(&w, NULL);
+	findings_put_json(&f, &w);
+	jsonw_end(&w);
+	cr_assert(strstr(buf_str(&json), "{\"id\":\"Boils\",\"what\":\"boiling\",\"message\":\"there is no thermometer\"}"), "%s", buf_str(&json));
+	findings_fini(&f);
+}
+
+static bool is_a_leak(const struct finding *lead, const struct finding *x)
+{
+	return strcmp(lead->id, "Boils") == 0 && strcmp(x->id, "Leaks") == 0;
+}
+
+Test(rules, what_the_text_has_already_is_not_said_again)
+{
+	struct kettle k;
+	struct findings f;
+	judge_kettle(&k, 100, 0.5, &f);
+	f.repeats = is_a_leak;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 1000);
+	findings_put_others(&f, &text);
+	cr_assert_str_eq(buf_str(&text), "");
+	f.repeats = NULL;
+	finding_message(&f.list[1], "The kettle leaks: 0.5 litres");
+	findings_put_others(&f, &text);
+	cr_assert_str_eq(buf_str(&text), "\nPossibly: The kettle leaks: 0.5 litres.", "its number is in the sentence");
 	findings_fini(&f);
 }
 

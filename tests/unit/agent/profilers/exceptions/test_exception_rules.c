@@ -194,3 +194,15 @@ Test(exception_rules, recorded_captures)
 	struct exception_numbers n;
 	check_captures("exceptions", exception_rules, exception_rule_count, &exception_numbers_fields, &n);
 }
+
+/* The text has the type and place of what is thrown most, and what throwing costs: lines of their own would say it again. */
+Test(exception_rules, views_of_one_place_repeat_each_other)
+{
+	const struct finding near = {.id = "ExceptionsAsControlFlow", .place = "Shop.Cart.Parse"},
+			     one = {.id = "OneExceptionDominates", .place = "Shop.Cart.Parse"},
+			     storm_elsewhere = {.id = "ExceptionStorm", .place = "Shop.Cart.Check"}, retry = {.id = "RetryStorm", .place = "Shop.Cart.Parse"};
+	cr_expect(exception_rules_repeat(&near, &one));
+	cr_expect_not(exception_rules_repeat(&near, &storm_elsewhere), "another place is news");
+	cr_expect_not(exception_rules_repeat(&near, &retry), "and so is a dependency that fails");
+	cr_expect_not(exception_rules_repeat(&retry, &near));
+}
