@@ -14,7 +14,7 @@ Report.show(r => {
 		columns: [...sums(), {title: head, sort: 'text', cls: 'name', cell: s => s.title}]});
 	/* The method, which opens to its stack. */
 	const method = title => ({title, sort: 'text', cls: 'name', cell: s => s.method === null ? 'not known' : {
-		text: make('details', make('summary', breakable(s.method)), make('ol.stack', s.stack.map(frame => make('li', breakable(frame))))), sort: s.method}});
+		text: make('details', make('summary', breakable(s.method)), Report.source.stack(s.stack.map(name => ({name})), f => breakable(f.name))), sort: s.method}});
 	const said = (title, text) => ({kind: 'text', title, texts: [text]});
 
 	const lengths = events.startMicroseconds.map((_, i) => events.suspendingMicroseconds[i] + events.stoppedMicroseconds[i]);

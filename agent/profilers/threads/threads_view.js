@@ -7,7 +7,7 @@ Report.show(r => {
 	const seconds = s => s === null ? 'not known' : s < 100 ? s.toFixed(1) + ' s' : s < 7200 ? (s / 60).toFixed(0) + ' min' : (s / 3600).toFixed(1) + ' h';
 	const group = t => r.groups[t.group];
 	const stack = t => t.stack.length ? make('details', make('summary', name(group(t).place ?? t.stack[0])),
-		make('ol.stack', t.stack.map(i => make('li', name(i))))) : 'not known';
+		Report.source.stack(t.stack.map(i => ({name: name(i)})))) : 'not known';
 	const kinds = new Map(r.kinds.map(k => [k.kind, k.title]));
 	const most = Math.max(1, r.tree.total[0]);
 	return [
@@ -38,7 +38,7 @@ Report.show(r => {
 						{title: 'Threads', cell: i => count(r.tree.total[i])},
 						{title: 'Stand here', cell: i => r.tree.self[i] ? count(r.tree.self[i]) : ''},
 					],
-					found: (lines, weight) => `${count(lines)} functions, ${count(weight)} of ${count(most)} threads`,
+					found: (lines, weight) => `${Report.plural(lines, 'function')}, ${count(weight)} of ${Report.plural(most, 'thread')}`,
 					empty: 'No stack could be read.'},
 			]},
 			{id: 'threads', title: 'All threads', sections: [

@@ -44,7 +44,9 @@ Report.show(r => {
 	const legend = make('span.legend', [...seen].filter(kind => kind !== 'absent').map(kind => make('span', named('kind.k-' + kind), stateName(kind))));
 	const moving = r.threads.filter(t => t.states !== null);
 	const locks = r.places.filter(p => p.kind === 'lock');
-	const stack = p => make('details', make('summary', p.method || p.what), make('ol', p.stack.map(f => make('li', Report.source.frame(f)))));
+	const looks = held => Report.plural(held.looks, 'look');
+	const place = p => p.method || 'code of .NET';
+	const stack = (p, name) => make('details', make('summary', name), Report.source.stack(p.stack));
 	const total = {title: 'Total', sort: 'number', cell: p => ({text: length(p.nanoseconds), sort: p.nanoseconds})};
 	const figures = [
 		{title: 'Threads', sort: 'number', cell: p => ({text: threads(p.threadsWaiting), sort: p.threadsWaiting, title: 'wait so at a time, on average'})},
@@ -60,8 +62,8 @@ Report.show(r => {
 		{kind: 'facts', items: [
 			{key: 'Waiting', value: threads(r.waiting.threads), small: 'threads at a time', note: threads(r.waiting.idleThreads) + ' more idle'},
 			pool.workers > 0 && {key: 'Pool workers blocked', value: percent(100 * Math.min(1, blocked)), small: 'of their time', level: Math.min(1, blocked),
-				hot: blocked >= 0.9, warn: blocked >= 0.9, note: `${count(pool.workersAtBegin)} workers, ${count(pool.workersAtEnd)} at the end` +
-				(pool.queue ? `; ${count(Math.round(pool.queue.mean))} items wait in the queue` : '')},
+				hot: blocked >= 0.9, warn: blocked >= 0.9, note: `${Report.plural(pool.workersAtBegin, 'worker')}, ${count(pool.workersAtEnd)} at the end` +
+				(pool.queue ? `; ${Report.plural(Math.round(pool.queue.mean), 'item waits', 'items wait')} in the queue` : '')},
 			{key: 'Switches', value: count(Math.round(s.switches / (r.time.durationSeconds || 1))), small: 'a second'},
 			{key: 'Waiting for a CPU', value: threads(cpu.threads), small: 'threads at a time', note: 'could run'},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
@@ -72,17 +74,17 @@ Report.show(r => {
 			kind: 'table', id: 'places', title: 'Where threads wait', search: 'Search places', rows: r.places, most: 30, empty: 'Nothing waits but idle threads.',
 			columns: [{title: 'Share', sort: 'number', cell: p => ({text: percent(p.percent), sort: p.percent})}, ...figures,
 				{title: 'Waits for', sort: 'text', cell: p => p.what},
-				{title: 'In', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.method || p.what})}],
+				{title: 'In', sort: 'text', cls: 'name', cell: p => ({text: stack(p, place(p)), sort: place(p)})}],
 		},
 		locks.length > 0 && {
 			kind: 'table', id: 'locks', title: 'Locks', search: 'Search locks', rows: locks, most: 20,
 			columns: [total, ...figures.slice(1),
 				{title: 'Lock', sort: 'text', cell: p => p.what},
-				{title: 'Held by', sort: 'text', cell: p => ({text: p.heldBy?.method ? `${p.heldBy.method}, at ${p.heldBy.waiting} of ${p.heldBy.looks} looks`
-					: p.heldBy ? `seen held at ${p.heldBy.looks} looks` : 'not seen'})},
+				{title: 'Held by', sort: 'text', cell: p => ({text: p.heldBy?.method ? `${p.heldBy.method}, at ${p.heldBy.waiting} of ${looks(p.heldBy)}`
+					: p.heldBy ? `seen held at ${looks(p.heldBy)}` : 'not seen'})},
 				{title: 'The holder meanwhile', sort: 'text', cell: p => [p.heldBy?.waitsFor && `waits: ${p.heldBy.waitsFor}`,
-					p.heldBy?.running && `runs at ${p.heldBy.running} of ${p.heldBy.looks} looks`].filter(Boolean).join('; ')},
-				{title: 'Wanted in', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.method || p.what})}],
+					p.heldBy?.running && `runs at ${p.heldBy.running} of ${looks(p.heldBy)}`].filter(Boolean).join('; ')},
+				{title: 'Wanted in', sort: 'text', cls: 'name', cell: p => ({text: stack(p, place(p)), sort: place(p)})}],
 			note: 'Holders of a SemaphoreSlim and readers of a ReaderWriterLockSlim are not recorded by .NET; those of a Lock and writers are read on .NET 9 and newer.',
 		},
 		moving.length > 0 && {
@@ -98,7 +100,7 @@ Report.show(r => {
 		moving.length > 0 && {kind: 'own', draw: host => host.append(make('p.hint', legend))},
 		{
 			kind: 'table', id: 'idle', title: 'Idle', search: 'Search idle threads', rows: r.idle, empty: 'No thread is idle.',
-			columns: [total, ...figures, {title: 'What', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.what})}],
+			columns: [total, ...figures, {title: 'What', sort: 'text', cls: 'name', cell: p => ({text: stack(p, p.what), sort: p.what})}],
 		},
 		{
 			kind: 'flame', unit: 'ns', period: 1, of: 'waiting', share: 'Waiting',

@@ -34,5 +34,16 @@ Report.source = (() => {
 	}
 	/* A frame of a stack, {name, place: {file, link, line}}: its name, and the place behind it. */
 	const frame = f => f.place ? [f.name + ' (', link(f.place, {line: f.place.line}, short(f.place, {line: f.place.line})), ')'] : [f.name];
-	return {frame, hottest, strip};
+	/* A stack, its innermost frame first, of frames that `show` makes nodes of. Of neighbours in one native library of which no function has a name, one
+	 * line is shown. */
+	function stack(frames, show = frame) {
+		const lines = [];
+		for (const f of frames) {
+			const last = lines.at(-1);
+			if (last && last.frame.name === f.name && /^[^\s(]+\.so[.\d]*$/.test(f.name)) last.count++;
+			else lines.push({frame: f, count: 1});
+		}
+		return make('ol.stack', lines.map(l => make('li', show(l.frame), l.count > 1 ? ` (${l.count} frames)` : null)));
+	}
+	return {frame, stack, hottest, strip};
 })();

@@ -47,6 +47,21 @@ def slow_requests():
             "cost": {"maxPauseMicroseconds": 0, "maxWaitMicroseconds": 0, "blockingCollections": 0, "addedCPUMilliseconds": 1, "agentCPUMilliseconds": 1}}
 
 
+def deadlocks():
+    """report.json of a Deadlocks session, as far as its page needs it: a thread behind another one, which holds a lock."""
+    native = [{"name": name, "layer": "runtime"} for name in ("pthread_cond_wait", "libcoreclr.so", "libcoreclr.so", "libcoreclr.so")]
+    stack = [*native, {"name": "Shop.Stock.Take", "layer": "application"}, {"name": "libcoreclr.so", "layer": "runtime"}]
+    def thread(tid, **more):
+        return {"id": tid, "name": None, "still": True, "lasting": False, "waitsFor": None, "behind": 0, "circle": None, "peer": None, "stack": stack, **more}
+    return {"schema": "drdotnet.dev/report/v1", "profiler": "Deadlocks", "diagnosis": {"text": "1 thread waits", "finding": "blocked"}, "session": {},
+            "findings": [], "excluded": [], "measured": {},
+            "notMeasured": [{"id": "DeadlockOfOtherLocks", "what": "a deadlock of other locks", "message": "they do not name who is waited for"}],
+            "looks": {"secondsBetween": 1, "threads": 2, "monitors": 1, "waiting": 1, "lasting": 1, "otherLocks": True, "taskWaiters": 0},
+            "locks": [{"kind": "monitor", "type": "Shop.Arm", "heldBy": 7, "times": 0, "waiters": 1, "seen": 1}],
+            "threads": [thread(7, behind=1), thread(8, waitsFor=0, lasting=True)],
+            "cost": {"maxPauseMicroseconds": 0, "maxWaitMicroseconds": 0, "blockingCollections": 0, "addedCPUMilliseconds": 1, "agentCPUMilliseconds": 1}}
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
     def end_headers(self):
         self.send_header("content-security-policy", policy())
@@ -148,6 +163,19 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(page.value("document.getElementById('thread').options.length"), 3, "both endpoints can be chosen")
         self.assertIn("300 ms", page.value("document.getElementById('detail').textContent"))
         self.assertEqual(page.value(contrast.PALE), [])
+
+    def test_threads_that_wait_and_their_stacks(self):
+        out = os.path.join(self.folder, "deadlocks")
+        os.mkdir(out)
+        report_page.write(deadlocks(), "agent/profilers/deadlocks/deadlock_view.js", out + "/report.html")
+        page = self.open(out)
+        page.value("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        self.assertEqual(page.value(TEXTS % "#threads th"), ["Thread", "Waits for", "Threads that wait for it", "Waits since the first look", "Where"])
+        rows = page.value("[...document.querySelectorAll('#threads tbody tr')].map(r => [...r.cells].slice(0, 4).map(c => c.textContent))")
+        self.assertEqual(rows, [["7", "", "1", ""], ["8", "Shop.Arm, held by thread 7", "0", "yes"]])
+        self.assertEqual(page.value(TEXTS % "#threads tbody tr:first-child li"),
+                         ["pthread_cond_wait", "libcoreclr.so (3 frames)", "Shop.Stock.Take", "libcoreclr.so"], "neighbours without a name are one line")
+        self.assertEqual(page.value(TEXTS % "#findings strong"), ["a deadlock of other locks"], "words, not an id")
 
     def share_of(self, word):
         """Percent of the samples with a matching method anywhere on their stack, from report.json's tree."""
