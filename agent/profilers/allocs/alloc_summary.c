@@ -32,8 +32,8 @@ void alloc_summary_write(const void *source, struct report_file *f)
 	const struct alloc_capture *c = s->analysis->capture;
 	AUTO_BUF struct buf work;
 	buf_init(&work, 400);
-	buf_printf(&work, "%llu sample%s (%s)", (unsigned long long)s->analysis->all.samples, size_text_plural(s->analysis->all.samples, "", "s"),
-		   c->event == ALLOC_EVENT_TICK ? "AllocationTick" : "AllocationSampled");
+	size_text_counted(&work, s->analysis->all.samples, "sample", "samples");
+	buf_printf(&work, " (%s)", c->event == ALLOC_EVENT_TICK ? "AllocationTick" : "AllocationSampled");
 	if (c->dropped)
 		buf_printf(&work, ", %llu lost", (unsigned long long)c->dropped);
 	const struct summary summary = {

@@ -46,7 +46,7 @@ void exception_summary_write(const void *source, struct report_file *f)
 	const struct exception_capture *c = s->analysis->capture;
 	AUTO_BUF struct buf work;
 	buf_init(&work, 400);
-	buf_printf(&work, "%llu exception%s", (unsigned long long)c->counted, size_text_plural(c->counted, "", "s"));
+	size_text_counted(&work, c->counted, "exception", "exceptions");
 	if (c->dropped)
 		buf_printf(&work, ", %llu lost", (unsigned long long)c->dropped);
 	const struct summary summary = {

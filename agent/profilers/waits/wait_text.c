@@ -60,7 +60,9 @@ static void put_place_line(const struct wait_analysis *a, const struct wait_plac
 	buf_puts(out, ", longest ");
 	phrase_duration(out, p->longest_ns);
 	buf_puts(out, ".");
-	if (p->whole)
+	if (p->whole && p->whole == p->threads)
+		buf_puts(out, size_text_plural(p->whole, " It waits through the whole session.", " Each of them waits through the whole session."));
+	else if (p->whole)
 		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, size_text_plural(p->whole, "waits", "wait"));
 	put_holder(a, p, out);
 	put_no_method(a, p, out);
