@@ -92,7 +92,7 @@ class OnEachRuntime:
     def test_requests_without_a_connection_to_the_database(self):
         with postgres.Server() as server:
             report = self.found("database", ("ConnectionNotFree", "Found"), DATABASE=server.connection)
-            self.assertEqual(report["diagnosis"]["headline"], "36 requests wait for a database connection in Shop.Pools.OrderAsync: all 4 in use")
+            self.assertEqual(report["diagnosis"]["headline"], "36 requests wait for a database connection in …Pools.OrderAsync: all 4 in use")
             self.assertIn("of those with a connection 4 are in Shop.Pools.ReportAsync", json.dumps(report["findings"][0]))
             self.assertEqual(report["pool"], {"of": "database", "open": 4, "idle": 0, "most": 4, "waiting": 36, "lasting": 36})
             report = self.found("databaseleak", ("ConnectionNotFree", "Found"), DATABASE=server.connection)
