@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 
@@ -92,16 +93,7 @@ static int answer_by_number(const void *p, const void *q)
 /* Of the port, the first that ends after `at_ns`. */
 static size_t stall_after(const struct request_answers *x, uint16_t port, uint64_t at_ns)
 {
-	size_t low = 0, high = x->stall_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct request_stall *s = &x->stalls[middle];
-		if (s->port < port || (s->port == port && s->to_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, x->stall_count, x->stalls[i].port < port || (x->stalls[i].port == port && x->stalls[i].to_ns <= at_ns));
 }
 
 static bool is_of(const struct request_answers *x, size_t stall, const struct channel_request_answer *a)
@@ -165,14 +157,7 @@ void request_answers_sort(struct request_answers *x, struct request_trail *t)
 
 static const struct channel_request_answer *answer_of(const struct request_answers *x, uint32_t number)
 {
-	size_t low = 0, high = x->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (x->list[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, x->count, x->list[i].number < number);
 	return low < x->count && x->list[low].number == number && x->list[low].port ? &x->list[low] : NULL;
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 
@@ -12,14 +13,7 @@ struct attributed { /* a sample of an endpoint */
 
 static bool is_in_window(const struct request_trail *t, uint64_t at_ns)
 {
-	size_t low = 0, high = t->window_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->windows[middle].end_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, t->window_count, t->windows[i].end_ns <= at_ns);
 	return low < t->window_count && t->windows[low].start_ns <= at_ns;
 }
 

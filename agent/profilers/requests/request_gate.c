@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,14 +69,7 @@ void gate_profile_fini(struct gate_profile *p)
 /* Of the time before `at_ns`. */
 static uint64_t full_until(const struct gate_profile *p, uint64_t at_ns)
 {
-	size_t low = 0, high = p->step_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->steps[middle].at_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, p->step_count, p->steps[i].at_ns <= at_ns);
 	if (!low)
 		return 0;
 	const struct gate_step *s = &p->steps[low - 1];

@@ -1,6 +1,7 @@
 #include "agent/profilers/requests/request_peers.h"
 
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -92,15 +93,7 @@ void request_peers_fini(struct request_peers *x)
 
 size_t request_peers_after(const struct request_peers *x, uint64_t at_ns)
 {
-	size_t low = 0, high = x->look_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (x->looks[middle].at_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, x->look_count, x->looks[i].at_ns <= at_ns);
 }
 
 size_t request_peers_rows_end(const struct request_peers *x, size_t look)

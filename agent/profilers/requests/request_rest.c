@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 
@@ -104,15 +105,7 @@ void request_rest_make(const struct wait_capture *c, struct request_work *w)
 /* The first interval of a thread that ends after `at_ns`. */
 static size_t interval_after(const struct request_work *w, uint32_t tid, int64_t at_ns)
 {
-	size_t low = 0, high = w->interval_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->intervals[middle].tid < tid || (w->intervals[middle].tid == tid && w->intervals[middle].to_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, w->interval_count, w->intervals[i].tid < tid || (w->intervals[i].tid == tid && w->intervals[i].to_ns <= at_ns));
 }
 
 void request_rest_end(struct rest_counter *c)

@@ -1,6 +1,7 @@
 #include "agent/profilers/requests/request_trail.h"
 
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +70,7 @@ static int call_by_request(const void *x, const void *y)
 /* Windows that follow without a gap are one: what a thread did goes on. */
 static uint64_t window_end(const struct request_trail *t, uint64_t at_ns)
 {
-	size_t low = 0, high = t->window_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->windows[middle].end_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, t->window_count, t->windows[i].end_ns <= at_ns);
 	if (low == t->window_count || t->windows[low].start_ns > at_ns)
 		return at_ns;
 	while (low + 1 < t->window_count && t->windows[low + 1].start_ns == t->windows[low].end_ns)
@@ -113,14 +107,7 @@ void request_trail_sort(struct request_trail *t)
 
 size_t request_trail_stays(const struct request_trail *t, uint32_t number, size_t *count)
 {
-	size_t low = 0, high = t->stay_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->stays[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, t->stay_count, t->stays[i].number < number);
 	for (*count = 0; low + *count < t->stay_count && t->stays[low + *count].number == number; ++*count)
 		;
 	return low;
@@ -128,14 +115,7 @@ size_t request_trail_stays(const struct request_trail *t, uint32_t number, size_
 
 size_t request_trail_calls(const struct request_trail *t, uint32_t number, size_t *count)
 {
-	size_t low = 0, high = t->call_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->calls[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, t->call_count, t->calls[i].number < number);
 	for (*count = 0; low + *count < t->call_count && t->calls[low + *count].number == number; ++*count)
 		;
 	return low;
@@ -143,14 +123,6 @@ size_t request_trail_calls(const struct request_trail *t, uint32_t number, size_
 
 uint32_t request_trail_at(const struct request_trail *t, uint32_t tid, uint64_t at_ns)
 {
-	size_t low = 0, high = t->stay_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct trail_stay *s = &t->by_thread[middle];
-		if (s->tid < tid || (s->tid == tid && s->to_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_PAST(i, t->stay_count, t->by_thread[i].tid < tid || (t->by_thread[i].tid == tid && t->by_thread[i].to_ns <= at_ns));
 	return low < t->stay_count && t->by_thread[low].tid == tid && t->by_thread[low].from_ns <= at_ns ? t->by_thread[low].number : 0;
 }

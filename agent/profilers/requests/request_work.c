@@ -3,6 +3,7 @@
 #include "agent/profilers/requests/request_rest.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <stdlib.h>
 
@@ -55,15 +56,7 @@ static void add_span(struct request_work *w, int64_t from_ns, int64_t to_ns, con
 
 size_t request_work_span_after(const struct request_work *w, uint32_t tid, int64_t at_ns)
 {
-	size_t low = 0, high = w->span_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->spans[middle].tid < tid || (w->spans[middle].tid == tid && w->spans[middle].to_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, w->span_count, w->spans[i].tid < tid || (w->spans[i].tid == tid && w->spans[i].to_ns <= at_ns));
 }
 
 /* A thread without a switch in a window may have slept through it, or run. */
@@ -280,15 +273,7 @@ void request_work_pieces(const struct request_work *w, uint32_t tid, int64_t fro
 
 static size_t sample_from(const struct request_work *w, uint32_t tid, int64_t at_ns)
 {
-	size_t low = 0, high = w->sample_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->samples[middle].tid < tid || (w->samples[middle].tid == tid && w->samples[middle].time_ns < at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, w->sample_count, w->samples[i].tid < tid || (w->samples[i].tid == tid && w->samples[i].time_ns < at_ns));
 }
 
 size_t request_work_samples(const struct request_work *w, uint32_t tid, int64_t from_ns, int64_t to_ns, size_t *count)
@@ -300,13 +285,5 @@ size_t request_work_samples(const struct request_work *w, uint32_t tid, int64_t 
 
 size_t request_work_stop_after(const struct request_work *w, int64_t at_ns)
 {
-	size_t low = 0, high = w->stop_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->stops[middle].to_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_PAST(i, w->stop_count, w->stops[i].to_ns <= at_ns);
 }
