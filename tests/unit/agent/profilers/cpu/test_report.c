@@ -143,7 +143,7 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	limits_note(&m.capture.facts.limits, "timers", 2048, 3000, "%s threads, timers for %s.", "3,000", "2,048");
 	limits_note(&m.capture.facts.limits, "roots", -1, 7, "Second.");
 	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
-	static const char lines[] = "100% of CPU in Shop.Cart.Total\nUsed 1.0 of the node's 4 CPUs (no limit set).\n"
+	static const char lines[] = "100% of CPU in Shop.Cart.Total\nUsed 0.1 of the node's 4 CPUs (no limit set).\n"
 				    "Limit reached: 3,000 threads, timers for 2,048.\nLimit reached: Second.\n1 of 1 thread is busy";
 	cr_expect_eq(strncmp(r.diagnosis, lines, sizeof lines - 1), 0, "%s", r.diagnosis);
 	cr_expect_str_eq(r.headline, "100% of CPU in Shop.Cart.Total");

@@ -29,7 +29,7 @@ static void expect_lead(const struct stuck_numbers *n, const char *id, enum find
 	if (lead) {
 		cr_expect_str_eq(lead->id, id);
 		cr_expect_eq(lead->state, state);
-		cr_expect_str_eq(lead->message, message);
+		cr_expect_str_eq(lead->message, message, "%s", lead->message);
 	}
 	findings_fini(&f);
 }
@@ -165,7 +165,7 @@ Test(stuck_rules, one_witness_is_only_possible)
 	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed; its exception may be unobserved");
 	n.fault_most = 1;
 	rules_set_text(&n.fault_place, "Shop.Orders.ConsumeAsync");
-	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task of …Orders.ConsumeAsync failed; its exception may be unobserved");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task of Shop.Orders.ConsumeAsync failed; its exception may be unobserved");
 	n.faults = 3; /* of several methods */
 	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "3 tasks failed; their exceptions may be unobserved");
 }
