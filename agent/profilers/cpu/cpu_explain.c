@@ -114,6 +114,47 @@ void cpu_explain_line(const struct cpu_analysis *a, uint32_t method, struct buf 
 	buf_puts(text, " of the CPU time");
 }
 
+static const char *type_of(const struct cpu_analysis *a, uint32_t method)
+{
+	uint32_t frame = a->methods[method].frame;
+	const char *type = frame == UINT32_MAX || a->methods[method].layer != LAYER_LIBRARY ? NULL : a->capture->frames[frame].type;
+	return type && strncmp(type, "System.Threading.", 17) != 0 ? type : NULL; /* it runs whatever there is */
+}
+
+/* .NET's method that calls the node's, the outermost of its type: what was called, not how it works. */
+static uint32_t library_above(const struct cpu_analysis *a, uint32_t node)
+{
+	uint32_t found = CPU_NO_METHOD;
+	const char *type = NULL, *above;
+	while ((node = a->tree.nodes[node].parent) != STACK_TREE_ROOT && (above = type_of(a, a->tree.nodes[node].method)) != NULL) {
+		if (type && strcmp(type, above) != 0)
+			break;
+		type = above;
+		found = a->tree.nodes[node].method;
+	}
+	return found;
+}
+
+/* A delegate's code is known by who calls it, where no method of the application is above: the runtime may have inlined it there. */
+static void explain_library_caller(const struct cpu_analysis *a, uint32_t method, const struct caller_walk *w, struct buf *text)
+{
+	uint32_t best = CPU_NO_METHOD, all = a->methods[method].total;
+	memset(w->counts, 0, a->method_count * sizeof *w->counts);
+	for (size_t i = 0; i < w->count; i++) {
+		uint32_t m = library_above(a, w->nodes[i]);
+		if (m == CPU_NO_METHOD)
+			continue;
+		w->counts[m] += a->tree.nodes[w->nodes[i]].total;
+		if (best == CPU_NO_METHOD || w->counts[m] > w->counts[best])
+			best = m;
+	}
+	double part = best == CPU_NO_METHOD ? 0 : 100.0 * w->counts[best] / all;
+	if (part < FUNNEL)
+		return;
+	buf_puts(text, "Called by ");
+	explain_caller(a, best, part, text);
+}
+
 void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct buf *text)
 {
 	AUTO_FREE uint32_t *nodes = mem_calloc(a->tree.count + 1, sizeof *nodes);
@@ -144,6 +185,8 @@ void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct b
 	}
 	if (!text->len && a->methods[method].marks & METHOD_ASYNC)
 		buf_puts(text, "It is resumed by the thread pool after an await");
+	if (!text->len && a->methods[method].marks & (METHOD_LAMBDA | METHOD_LOCAL))
+		explain_library_caller(a, method, &w, text);
 }
 
 void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct buf *text)
