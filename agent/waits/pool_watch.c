@@ -2,6 +2,7 @@
 
 #include "agent/waits/wait_kind.h"
 #include "common/base/cleanup.h"
+#include "common/base/mem.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ void pool_watch_init(struct pool_watch *w, const struct process_memory *memory, 
 void pool_watch_fini(struct pool_watch *w)
 {
 	managed_locks_fini(&w->runtime);
+	pool_sights_fini(&w->sights);
 }
 
 static void list_workers(struct pool_watch *w)
@@ -44,13 +46,23 @@ static void find_workers(struct pool_watch *w)
 	}
 }
 
-void pool_sights_add(struct pool_sights *s, int64_t length)
+void pool_sights_add(struct pool_sights *s, int64_t at_ns, int64_t length)
 {
 	s->least = s->looks && s->least < length ? s->least : length;
 	s->most = s->looks && s->most > length ? s->most : length;
 	s->last = length;
 	s->sum += (double)length;
 	s->looks++;
+	if (s->count == POOL_SIGHTS_MOST)
+		return;
+	GROW(s->list, s->count, s->cap);
+	s->list[s->count++] = (struct pool_sight){at_ns, length};
+}
+
+void pool_sights_fini(struct pool_sights *s)
+{
+	free(s->list);
+	*s = (struct pool_sights){0};
 }
 
 static int64_t look_cpu_ns(void)
@@ -73,7 +85,7 @@ void pool_watch_look(struct pool_watch *w, int64_t now_ns)
 	uint64_t queue = pool_queue_find(&w->runtime.memory, w->runtime.types, w->workers, w->worker_count);
 	int64_t length = pool_queue_length(&w->runtime.memory, w->runtime.types, queue);
 	if (length != POOL_QUEUE_UNKNOWN)
-		pool_sights_add(&w->sights, length);
+		pool_sights_add(&w->sights, now_ns, length);
 	int64_t rest_ns = (look_cpu_ns() - began_ns) * REST;
 	w->next_ns = now_ns + (rest_ns > EACH_NS ? rest_ns : EACH_NS);
 }

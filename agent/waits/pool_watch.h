@@ -6,11 +6,18 @@
 #include "agent/locks/pool_queue.h"
 
 #define POOL_WATCH_WORKERS 16
+#define POOL_SIGHTS_MOST 65536
+
+struct pool_sight {
+	int64_t at_ns, length; /* CLOCK_MONOTONIC; items */
+};
 
 struct pool_sights { /* items that waited at the looks */
 	size_t looks;    /* at which the length could be read; 0: the rest says nothing */
 	int64_t least, most, last;
 	double sum;
+	struct pool_sight *list; /* of each look, by time, as far as there is room */
+	size_t count, cap;
 };
 
 struct pool_watch {
@@ -30,6 +37,7 @@ void pool_watch_fini(struct pool_watch *w); /* takes zeroed structs */
 void pool_watch_look(struct pool_watch *w, int64_t now_ns);
 
 /* One look's length. Pure. */
-void pool_sights_add(struct pool_sights *s, int64_t length);
+void pool_sights_add(struct pool_sights *s, int64_t at_ns, int64_t length);
+void pool_sights_fini(struct pool_sights *s); /* takes zeroed structs */
 
 #endif

@@ -19,5 +19,6 @@ void wait_capture_fini(struct wait_capture *c)
 	wait_log_free(c->log);
 	free(c->sightings);
 	free(c->windows);
+	pool_sights_fini(&c->queue);
 	*c = (struct wait_capture){0};
 }

@@ -463,6 +463,7 @@ void wait_follow_take(struct wait_follow *o)
 	o->capture.lock_looks = o->locks.looks;
 	o->locks.sightings = NULL;
 	o->capture.queue = o->pool.sights;
+	o->pool.sights = (struct pool_sights){0};
 	cpu_account_report(&o->account, &o->capture.stacks);
 	o->capture.left_group = o->record.left_group;
 	o->capture.more_threads = o->full || o->sleepers.more;

@@ -16,8 +16,9 @@
  * endpoint whose first request in the session took most longer than half of the others; samples: of it; jit: of those, in the compiler. pool_*: of the
  * endpoint whose slowest requests wait most for connections of HTTP; waits: of all requests for one to that host; opened_percent, failed_percent: of these
  * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes, to a host with at
- * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread
- * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work; blocker_*: the method in which they block most;
+ * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of, while work waits in the
+ * thread pool's queue if any do; queue_*: items in it at the looks at which they await (met); workers_blocked_percent: of its workers that had work
+ * then; where too few looks met such requests both are of all of the session; blocker_*: the method in which they block most;
  * percent: of the time that they block. gate_*: of the endpoint whose slowest requests wait most, untold, just before a command of a database while as many
  * run as ever do (width). unanswered_*: connections whose clients wait since
  * before the session. client_*: of the endpoint whose slowest requests wait most until their clients take the response; bytes: of one of them, that went out
@@ -46,7 +47,7 @@
 	NUMBER(pool_percent) NUMBER(pool_share) NUMBER(pool_requests) NUMBER(pool_ms) NUMBER(pool_waits) NUMBER(pool_opened_percent)               \
 	NUMBER(pool_failed_percent) NUMBER(anew_percent) NUMBER(anew_share) NUMBER(anew_requests) NUMBER(anew_ms) NUMBER(anew_opened)              \
 	NUMBER(anew_calls) NUMBER(await_percent) NUMBER(await_share) NUMBER(await_requests) NUMBER(await_ms)                                       \
-	NUMBER(queue_looks) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                                  \
+	NUMBER(queue_looks) NUMBER(queue_met) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                \
 	NUMBER(gate_percent) NUMBER(gate_share) NUMBER(gate_requests) NUMBER(gate_ms) NUMBER(gate_waits) NUMBER(gate_width)                        \
 	TEXT(gate_endpoint) TEXT(gate_what)                                                                                                        \
 	NUMBER(blocker_percent) TEXT(blocker_place) TEXT(blocker_what)                                                                             \

@@ -150,7 +150,7 @@ static void number_blocker(const struct wait_analysis *a, struct request_numbers
 	rules_set_text(&out->blocker_what, top ? top->meaning.what : NULL);
 }
 
-#define GATE_AWAIT_PART 5 /* of their time, as one of so many: with less the requests are not looked at */
+#define AWAIT_PART 5 /* of their time, as one of so many: with less the requests are not looked at */
 
 /* Commands of databases say only when they have a connection. */
 static void number_gate(const struct request_analysis *a, struct request_numbers *out)
@@ -162,7 +162,7 @@ static void number_gate(const struct request_analysis *a, struct request_numbers
 	for (size_t i = 0; i < a->endpoint_count && p.most; i++) {
 		const struct endpoint_figures *f = &a->endpoints[i];
 		struct request_gate g;
-		if (f->bill.await_ns < f->bill.total_ns / GATE_AWAIT_PART)
+		if (f->bill.await_ns < f->bill.total_ns / AWAIT_PART)
 			continue;
 		request_gate_find(a, &p, f, &g);
 		double before = most.weight;
@@ -181,28 +181,143 @@ static void number_gate(const struct request_analysis *a, struct request_numbers
 	gate_profile_fini(&p);
 }
 
-static void number_workers(const struct request_analysis *a, struct request_numbers *out)
+/* the thread pool ----------------------------------------------------------------------------------------------------- */
+
+struct await_walk {
+	const struct pool_sights *sights;
+	bool *met; /* by look */
+};
+
+static size_t first_look_from(const struct pool_sights *s, int64_t at_ns)
 {
-	struct lost_part await = {0};
-	for (size_t i = 0; i < a->endpoint_count; i++)
-		choose_part(&await, &a->endpoints[i], NULL, a->endpoints[i].bill.await_ns);
-	out->await_percent = part_percent(&await);
-	out->await_share = part_share(a, &await);
-	out->await_requests = part_requests(&await);
-	out->await_ms = part_ms(&await);
-	rules_set_text(&out->await_endpoint, await.endpoint ? await.endpoint->name : NULL);
-	if (!a->has_waits)
+	size_t low = 0, high = s->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (s->list[middle].at_ns < at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void mark_moment(void *ctx, const struct bill_moment *m)
+{
+	struct await_walk *w = ctx;
+	if (m->doing != DOING_COUNT || m->call != UINT32_MAX || !m->seen)
 		return;
+	for (size_t i = first_look_from(w->sights, (int64_t)m->from_ns); i < w->sights->count && w->sights->list[i].at_ns < (int64_t)m->to_ns; i++)
+		w->met[i] = true;
+}
+
+/* A worker is there from its first wait on; one in no wait runs, or wants to. */
+static void count_workers(const struct wait_analysis *a, int64_t at_ns, struct queue_match *out)
+{
+	const struct wait_join *j = &a->join;
+	for (size_t i = 0, end; i < j->timed_count; i = end) {
+		uint32_t thread = j->list[i].thread;
+		for (end = i + 1; end < j->timed_count && j->list[end].thread == thread; end++)
+			;
+		if (!a->is_worker[thread] || j->list[i].wait->out_ns > at_ns)
+			continue;
+		const struct joined_wait *w = wait_join_at(j, thread, at_ns);
+		if (w && w->meaning.idle)
+			continue;
+		out->busy++;
+		out->blocked += w && w->meaning.kind != WAIT_KIND_CPU;
+	}
+}
+
+void request_queue_match(const struct request_analysis *a, const struct endpoint_figures *f, struct queue_match *out)
+{
+	const struct pool_sights *s = &a->capture->waits->queue;
+	AUTO_FREE bool *met = mem_calloc(s->count + 1, sizeof *met);
+	struct await_walk w = {s, met};
+	*out = (struct queue_match){0};
+	for (size_t i = 0; i < f->billed.count && s->count; i++)
+		request_bill_walk(&a->capture->log->trail, &a->work, &f->billed.list[i], mark_moment, &w);
+	for (size_t i = 0; i < s->count; i++) {
+		if (!met[i])
+			continue;
+		out->looks++;
+		out->items += (double)s->list[i].length;
+		out->most = s->list[i].length > out->most ? s->list[i].length : out->most;
+		count_workers(&a->waits, s->list[i].at_ns, out);
+	}
+}
+
+/* Of the whole session, where looks did not meet enough requests that await. */
+static void take_session(const struct request_analysis *a, struct request_numbers *out)
+{
 	const struct pool_sights *q = &a->capture->waits->queue;
+	const struct wait_worker_sums *p = &a->waits.pool;
+	double busy_ns = p->alive_ns - p->idle_ns;
 	if (q->looks) {
 		out->queue_looks = (double)q->looks;
 		out->queue_mean = q->sum / (double)q->looks;
 		out->queue_most = (double)q->most;
 	}
-	const struct wait_worker_sums *p = &a->waits.pool;
-	number_blocker(&a->waits, out);
-	double busy_ns = p->alive_ns - p->idle_ns;
 	out->workers_blocked_percent = busy_ns > 0 ? fmin(100, 100 * p->blocked_ns / busy_ns) : 0;
+}
+
+static void take_match(const struct queue_match *m, struct request_numbers *out)
+{
+	out->queue_looks = (double)m->looks;
+	out->queue_mean = m->items / (double)m->looks;
+	out->queue_most = (double)m->most;
+	out->workers_blocked_percent = m->busy ? 100 * (double)m->blocked / (double)m->busy : 0;
+}
+
+/* Requests that wait for the pool count before those that wait for a timer. */
+static double queue_weight(const struct queue_match *m)
+{
+	return m->looks >= POOL_LEAST_MET ? fmin(1, m->items / (double)m->looks / POOL_QUEUED) : 0;
+}
+
+struct awaiting { /* an endpoint whose requests await */
+	struct lost_part part;
+	struct queue_match match;
+};
+
+static void choose_awaiting(struct awaiting *best, const struct endpoint_figures *f, uint64_t ns, const struct queue_match *m)
+{
+	double before = best->part.weight;
+	choose_part(&best->part, f, NULL, ns);
+	if (best->part.weight > before)
+		best->match = *m;
+}
+
+static struct awaiting find_awaiting(const struct request_analysis *a)
+{
+	struct awaiting any = {0}, queued = {0};
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		struct queue_match m = {0};
+		if (a->has_waits && f->bill.await_ns >= f->bill.total_ns / AWAIT_PART)
+			request_queue_match(a, f, &m);
+		choose_awaiting(&any, f, f->bill.await_ns, &m);
+		choose_awaiting(&queued, f, (uint64_t)((double)f->bill.await_ns * queue_weight(&m)), &m);
+	}
+	return queued.part.endpoint ? queued : any;
+}
+
+static void number_workers(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct awaiting x = find_awaiting(a);
+	x.part.ns = x.part.endpoint ? x.part.endpoint->bill.await_ns : 0;
+	out->await_percent = part_percent(&x.part);
+	out->await_share = part_share(a, &x.part);
+	out->await_requests = part_requests(&x.part);
+	out->await_ms = part_ms(&x.part);
+	rules_set_text(&out->await_endpoint, x.part.endpoint ? x.part.endpoint->name : NULL);
+	if (!a->has_waits)
+		return;
+	number_blocker(&a->waits, out);
+	out->queue_met = (double)x.match.looks;
+	if (x.match.looks >= POOL_LEAST_MET)
+		take_match(&x.match, out);
+	else
+		take_session(a, out);
 }
 
 void request_pool_numbers_of(const struct request_analysis *a, struct request_numbers *out)

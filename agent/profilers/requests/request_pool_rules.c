@@ -1,6 +1,6 @@
 #include "agent/profilers/requests/request_pool_rules.h"
 
-#include "agent/profilers/requests/request_numbers.h"
+#include "agent/profilers/requests/request_pool_numbers.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
 #include "common/base/size_text.h"
@@ -15,9 +15,8 @@
 #define FEW_OPENED 10.0   /* percent of the waits: what waits gets a connection that there is */
 #define GROWING_OPENED 50.0 /* percent of the waits: the pool grows */
 #define FAILED_PERCENT 10.0
-#define QUEUED 2.0        /* items, on average */
-#define LEAST_LOOKS 5
 #define BLOCKED_PERCENT 20.0 /* of what was told: workers that compute are near 0 */
+#define LEAST_LOOKS 5     /* of the session, where hardly one met requests that await */
 #define OLD_SECONDS 5.0
 #define LEAST_GATED 10    /* waits */
 #define NAME_CHARS 30
@@ -114,7 +113,7 @@ void request_pool_says_gate(const void *numbers, struct finding *out)
 const char *request_pool_needs_queue(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
-	if (!rules_known(n->queue_mean) || n->queue_looks < LEAST_LOOKS)
+	if (!rules_known(n->queue_mean) || n->queue_looks < (n->queue_met >= POOL_LEAST_MET ? POOL_LEAST_MET : LEAST_LOOKS))
 		return "the length of the pool's queue could not be read";
 	return request_work_needs_waits(numbers);
 }
@@ -123,7 +122,7 @@ const char *request_pool_needs_queue(const void *numbers)
 struct rule_score request_pool_workers(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
-	bool found = is_much(n->await_percent, n->await_share, n->await_requests, n->await_ms) && n->queue_mean >= QUEUED &&
+	bool found = is_much(n->await_percent, n->await_share, n->await_requests, n->await_ms) && n->queue_mean >= POOL_QUEUED &&
 		     rules_known(n->workers_blocked_percent) && n->workers_blocked_percent >= BLOCKED_PERCENT;
 	return (struct rule_score){found ? rules_score(n->await_percent * n->await_share / 100) : 0, 2};
 }

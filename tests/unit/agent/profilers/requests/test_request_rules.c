@@ -178,6 +178,11 @@ Test(request_rules, requests_wait_for_a_thread_of_the_pool)
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
 	n.queue_mean = NAN;
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
+	n.queue_mean = 18;
+	n.queue_looks = n.queue_met = 3; /* few, but all while they await */
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
+	n.queue_met = 2;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
 }
 
 Test(request_rules, requests_from_before_the_session_have_one_witness)
