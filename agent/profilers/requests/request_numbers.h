@@ -25,9 +25,11 @@
  * meanwhile; window_percent: of that time, in which the client had no room for more. one_*: of the endpoint with several clients that waits most for one of
  * them; percent: of the requests whose client was told (one_told); others: addresses beside it. peer_*: of the endpoint whose slowest requests wait most
  * while the other end of a connection that the process has made owes an answer, and nothing tells what they wait for; blocked: with a thread; looks: at one
- * such request each; alone: of these, those at which no other one owed one; answered: of such waits, those in which something came; waits_each: in a
+ * such request each; alone: of these, those at which no other one owed one; answered: of such waits, those in which something came; ended: of such
+ * waits, those just before whose end something came; came: of looks long before their ends, those just before which something did; waits_each: in a
  * request, for whatever; asked_each: segments that were sent, for each await of any request; owes: of the looks at these requests' waits; idle: of those at
- * which no request was in flight, those at which it owed an answer; port_of, client: what kind of server is at such a port, and whose client the threads
+ * which no request was in flight, those at which it owed an answer to what was sent no longer before than the waits take; port_of, client: what kind of
+ * server is at such a port, and whose client the threads
  * of these requests were in. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
@@ -56,7 +58,8 @@
 	TEXT(client_endpoint) TEXT(one_endpoint)                                                                                                   \
 	NUMBER(peer_percent) NUMBER(peer_blocked_percent) NUMBER(peer_share) NUMBER(peer_requests) NUMBER(peer_ms) NUMBER(peer_looks)               \
 	NUMBER(peer_alone_percent) NUMBER(peer_answered_percent) NUMBER(peer_waits_each) NUMBER(peer_asked_each) NUMBER(peer_owes_percent)         \
-	NUMBER(peer_idle_percent) TEXT(peer_endpoint) TEXT(peer_name) TEXT(peer_port_of) TEXT(peer_client)                                         \
+	NUMBER(peer_idle_percent) NUMBER(peer_ended_percent) NUMBER(peer_came_percent) TEXT(peer_endpoint) TEXT(peer_name)                         \
+	TEXT(peer_port_of) TEXT(peer_client)                                                                                                       \
 	NUMBER(unanswered_count) NUMBER(unanswered_oldest_s)                                                                                       \
 	TEXT(pool_endpoint) TEXT(pool_what) TEXT(anew_endpoint) TEXT(anew_what) TEXT(await_endpoint)                                               \
 	NUMBER(first_ms) NUMBER(first_p50_ms) NUMBER(first_samples) NUMBER(first_jit_percent)                                                      \

@@ -3,11 +3,17 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define CLOSE_NS 12000000u /* the kernel counts in ticks of 4 ms, or 10 */
 #define ASKS_NS 100000000u /* on a thread, from the question to the wait: it may lose its CPU there */
 #define WAKES_NS 2000000u  /* in a wait of a thread: it is the same one */
+#define LEAST_ENDS 8
+#define LEAST_IDLE_LOOKS 20
+#define ENDED_PERCENT 50.0 /* of the waits, so many end as something comes: it is that which they wait for */
+#define MUCH_COMES 80.0    /* percent of other moments: with more it does not tell when it comes */
+#define GOES_ON_PART 16u   /* of a wait: so late may a request go on when it is answered, beyond a tick */
 
 /* one wait ------------------------------------------------------------------------------------------------------------ */
 
@@ -44,15 +50,44 @@ static unsigned count_owing(const struct request_peers *x, size_t look, uint64_t
 	return n;
 }
 
+
 struct wait_looks { /* the first look in a wait, and the first after it */
 	size_t from, to;
 };
+
+static const struct peer_row *row_of(const struct request_peers *x, size_t look, size_t peer)
+{
+	for (size_t i = x->looks[look].first_row; i < request_peers_rows_end(x, look); i++)
+		if (x->rows[i].peer == peer)
+			return &x->rows[i];
+	return NULL;
+}
+
+/* Whether something came just before the wait ended, which is why it ends if it is for that; and at the looks before: how often that is so anyway. */
+static void add_end(const struct peer_walk *w, uint16_t peer, struct wait_looks l, struct peer_sums *sums)
+{
+	const struct request_peers *x = w->peers;
+	const uint64_t close_ns = CLOSE_NS + (w->to_ns - w->from_ns) / GOES_ON_PART;
+	const struct peer_row *last = NULL;
+	for (size_t k = l.from; k <= l.to && k < x->look_count; k++) {
+		const struct peer_row *r = row_of(x, k, peer);
+		last = r ? r : last;
+		if (!r || x->looks[k].at_ns + 2 * close_ns >= w->to_ns)
+			continue;
+		sums->before++;
+		sums->came += r->received_ns + close_ns >= x->looks[k].at_ns;
+	}
+	if (!last || l.to == x->look_count || last->received_ns > w->to_ns + CLOSE_NS) /* what came since hides it */
+		return;
+	sums->told++;
+	sums->ended += last->received_ns + close_ns >= w->to_ns;
+}
 
 /* One that answers rarely has to answer this one: messages that nobody confirms are sent in the same way. */
 static void add_wait_of(struct peer_walk *w, uint16_t peer, struct wait_looks l)
 {
 	const struct request_peers *x = w->peers;
-	struct peer_sums sums = {.waits = 1};
+	struct peer_sums sums = {.waits = 1, .ns = w->to_ns - w->from_ns};
 	bool rarely = false;
 	for (size_t k = l.from; k < l.to; k++)
 		for (size_t i = x->looks[k].first_row; i < request_peers_rows_end(x, k); i++) {
@@ -63,12 +98,18 @@ static void add_wait_of(struct peer_walk *w, uint16_t peer, struct wait_looks l)
 			rarely |= x->rows[i].flags & CHANNEL_PEER_RARELY;
 		}
 	sums.answered = has_answered(x, peer, l.from, l.to, w->since_ns);
+	add_end(w, peer, l, &sums);
 	if (!sums.looks[w->kind] || (rarely && !sums.answered))
 		return;
 	w->sums[peer].looks[w->kind] += sums.looks[w->kind];
 	w->sums[peer].alone += sums.alone;
 	w->sums[peer].waits++;
+	w->sums[peer].ns += sums.ns;
 	w->sums[peer].answered += sums.answered;
+	w->sums[peer].told += sums.told;
+	w->sums[peer].ended += sums.ended;
+	w->sums[peer].before += sums.before;
+	w->sums[peer].came += sums.came;
 }
 
 static void end_peer_wait(struct peer_walk *w)
@@ -155,15 +196,24 @@ double request_peer_match_ns(const struct peer_match *m, const struct request_bi
 	return m->looks[kind] ? (double)(kind == PEER_AWAIT ? b->await_ns : blocked_ns) * (double)m->sums.looks[kind] / (double)m->looks[kind] : 0;
 }
 
-/* the session --------------------------------------------------------------------------------------------------------- */
-
-static const struct peer_row *row_of(const struct request_peers *x, size_t look, size_t peer)
+double request_peer_ended_percent(const struct peer_match *m)
 {
-	for (size_t i = x->looks[look].first_row; i < request_peers_rows_end(x, look); i++)
-		if (x->rows[i].peer == peer)
-			return &x->rows[i];
-	return NULL;
+	return m->sums.told >= LEAST_ENDS ? 100 * (double)m->sums.ended / (double)m->sums.told : NAN;
 }
+
+double request_peer_came_percent(const struct peer_match *m)
+{
+	return m->sums.before >= LEAST_ENDS ? 100 * (double)m->sums.came / (double)m->sums.before : NAN;
+}
+
+bool request_peer_goes_on_without(double ended_percent, double came_percent)
+{
+	if (isnan(ended_percent))
+		return false;
+	return ended_percent < ENDED_PERCENT || (came_percent <= MUCH_COMES && 2 * (ended_percent - came_percent) < 100 - came_percent);
+}
+
+/* the session --------------------------------------------------------------------------------------------------------- */
 
 /* From one look that tells of it to the next one. Connections that are closed are no longer counted. */
 static void count_asked(const struct request_peers *x, size_t peer, uint64_t *from_ns, uint64_t *to_ns, uint64_t *asked)
@@ -184,6 +234,8 @@ static void count_asked(const struct request_peers *x, size_t peer, uint64_t *fr
 struct idle_looks {
 	const struct request_peers *peers;
 	int32_t *change; /* of the requests in flight, from one look to the next */
+	size_t peer;
+	uint64_t ns;     /* what was sent longer before does not count */
 };
 
 static void add_flight(struct idle_looks *l, uint64_t from_ns, uint64_t to_ns)
@@ -203,33 +255,49 @@ static void add_flights(struct idle_looks *l, const struct request_trail *t)
 	}
 }
 
-static void count_idle(const struct request_peers *x, const struct request_trail *t, size_t peer, struct peer_contrast *out)
+static void count_idle(struct idle_looks *l, const struct request_trail *t, struct peer_contrast *out)
 {
-	AUTO_FREE int32_t *change = mem_calloc(x->look_count + 1, sizeof *change);
-	struct idle_looks l = {x, change};
+	const struct request_peers *x = l->peers;
 	int32_t in_flight = 0;
-	add_flights(&l, t);
+	add_flights(l, t);
 	for (size_t k = 0, w = 0; k < x->look_count; k++) {
-		in_flight += change[k];
+		in_flight += l->change[k];
 		while (w < t->window_count && t->windows[w].end_ns <= x->looks[k].at_ns)
 			w++;
 		if (in_flight || w == t->window_count || t->windows[w].start_ns > x->looks[k].at_ns)
 			continue;
-		const struct peer_row *r = row_of(x, k, peer);
+		const struct peer_row *r = row_of(x, k, l->peer);
 		out->idle_looks++;
-		out->idle_owes += r && r->flags & CHANNEL_PEER_OWES;
+		out->idle_owes += r && r->flags & CHANNEL_PEER_OWES && r->sent_ns + l->ns >= x->looks[k].at_ns;
 	}
 }
 
-void request_peer_contrast(const struct request_log *l, size_t peer, struct peer_contrast *out)
+void request_peer_contrast(const struct request_log *l, const struct peer_match *m, struct peer_contrast *out)
 {
 	const struct request_peers *x = &l->peers;
 	const struct request_trail *t = &l->trail;
+	AUTO_FREE int32_t *change = mem_calloc(x->look_count + 1, sizeof *change);
+	struct idle_looks idle = {x, change, m->peer, CLOSE_NS + (m->sums.waits ? m->sums.ns / m->sums.waits : 0)};
 	uint64_t from_ns = 0, to_ns = 0;
 	*out = (struct peer_contrast){0};
-	count_asked(x, peer, &from_ns, &to_ns, &out->asked);
+	count_asked(x, m->peer, &from_ns, &to_ns, &out->asked);
 	for (size_t i = 0; i + 1 < t->stay_count; i++)
 		out->waits += t->stays[i].number == t->stays[i + 1].number && t->stays[i].to_ns >= from_ns && t->stays[i + 1].from_ns <= to_ns &&
 			      t->stays[i].to_ns < t->stays[i + 1].from_ns;
-	count_idle(x, t, peer, out);
+	count_idle(&idle, t, out);
+}
+
+double request_peer_idle_percent(const struct peer_contrast *c)
+{
+	return c->idle_looks >= LEAST_IDLE_LOOKS ? 100 * (double)c->idle_owes / (double)c->idle_looks : NAN;
+}
+
+double request_peer_owes_percent(const struct peer_match *m)
+{
+	return 100 * (double)all_looks(&m->sums) / (double)(m->looks[PEER_AWAIT] + m->looks[PEER_BLOCKED]);
+}
+
+bool request_peer_owes_anyway(double idle_percent, double owes_percent)
+{
+	return idle_percent * 3 > owes_percent * 2;
 }

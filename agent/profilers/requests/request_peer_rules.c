@@ -12,7 +12,7 @@
 #define PART_PERCENT 40.0  /* of the requests' time: looks meet less than there is */
 #define PART_MS 50.0       /* several quick round trips are no slow server */
 #define MANY_TRIPS 15
-#define TRIPS_PERCENT 20.0 /* most of a quick round trip is the client's own part of it */
+#define TRIPS_PERCENT 10.0 /* most of a quick round trip is the client's own part of it */
 #define SLOW_MS 20.0
 #define ALONE_PERCENT 50.0
 #define ANSWERED_PERCENT 50.0
@@ -22,7 +22,7 @@
 #define NAME_CHARS 30      /* so that a headline holds it */
 #define LEAST_NAME 8
 #define HEADLINE_CHARS 80
-#define LEAST_IDLE_LOOKS 20
+#define ENDED_MORE 50.0    /* than at other moments of these waits: it is not just because much comes */
 
 /* by what threads were in ------------------------------------------------------------------------------------------ */
 
@@ -104,21 +104,22 @@ void request_peer_numbers_of(const struct request_analysis *a, struct request_nu
 	const struct peer_match *m = &f->peers;
 	bool blocks = m->sums.looks[PEER_BLOCKED] > m->sums.looks[PEER_AWAIT];
 	double looks = (double)request_peer_looks(m);
-	request_peer_contrast(a->capture->log, m->peer, &c);
+	request_peer_contrast(a->capture->log, m, &c);
 	out->peer_percent = 100 * peer_ns(f) / (double)f->bill.total_ns;
 	out->peer_blocked_percent = 100 * request_peer_match_ns(m, &f->bill, PEER_BLOCKED) / (double)f->bill.total_ns;
 	out->peer_share = request_analysis_percent(a, f);
 	out->peer_requests = (double)f->bill.requests;
 	out->peer_ms = request_bill_mean_ms(&f->bill);
 	out->peer_looks = looks;
-	out->peer_owes_percent = 100 * looks / (double)(m->looks[PEER_AWAIT] + m->looks[PEER_BLOCKED]);
+	out->peer_owes_percent = request_peer_owes_percent(m);
 	out->peer_alone_percent = 100 * (double)m->sums.alone / looks;
 	out->peer_answered_percent = 100 * (double)m->sums.answered / (double)m->sums.waits;
 	out->peer_waits_each = (double)m->waits[blocks ? PEER_BLOCKED : PEER_AWAIT] / (double)f->bill.requests;
 	if (c.waits && !blocks)
 		out->peer_asked_each = (double)c.asked / (double)c.waits;
-	if (c.idle_looks >= LEAST_IDLE_LOOKS)
-		out->peer_idle_percent = 100 * (double)c.idle_owes / (double)c.idle_looks;
+	out->peer_idle_percent = request_peer_idle_percent(&c);
+	out->peer_ended_percent = request_peer_ended_percent(m);
+	out->peer_came_percent = request_peer_came_percent(m);
 	name_peer(a, f, out);
 }
 
@@ -155,20 +156,52 @@ static bool is_kind_told(const struct request_numbers *n)
 	return n->peer_client.text[0] && strcmp(n->peer_client.text, n->peer_port_of.text) == 0;
 }
 
-/* Others ask it all the time, also while there is no request. */
 static bool owes_anyway(const struct request_numbers *n)
 {
-	return rules_known(n->peer_idle_percent) && n->peer_idle_percent * 3 > n->peer_owes_percent * 2 && !is_kind_told(n);
+	return request_peer_owes_anyway(n->peer_idle_percent, n->peer_owes_percent);
 }
 
-/* The kernel's clock says that the server owes an answer, the tasks that the request waits. That it is this answer: no other server owes one then, and this
- * one hardly ever does while there is no request; or the requests' threads were seen in the code of that server's client. */
+/* Of the awaits of all requests, and of what was sent to it: one for one. */
+static bool is_asked_once(const struct request_numbers *n)
+{
+	return n->peer_asked_each >= ASKED_LEAST && n->peer_asked_each <= ASKED_MOST;
+}
+
+static bool ends_as_it_answers(const struct request_numbers *n)
+{
+	return rules_known(n->peer_ended_percent) && rules_known(n->peer_came_percent) && n->peer_ended_percent - n->peer_came_percent >= ENDED_MORE;
+}
+
+static bool goes_on_without(const struct request_numbers *n)
+{
+	return request_peer_goes_on_without(n->peer_ended_percent, n->peer_came_percent);
+}
+
+/* More is sent to it than there are awaits, and there is no moment without a request to tell who asks. */
+static bool is_asked_by_others(const struct request_numbers *n)
+{
+	return n->peer_asked_each > ASKED_MOST && !rules_known(n->peer_idle_percent) && !is_kind_told(n) && !ends_as_it_answers(n);
+}
+
+/* Nothing tells against its answers being what the requests wait for. */
+static bool may_be_awaited(const struct request_numbers *n)
+{
+	return !owes_anyway(n) && !goes_on_without(n) && !is_asked_by_others(n);
+}
+
+/* The kernel's clock says that the server owes an answer, the tasks that the request waits. That it is this answer: no other server owes one then, and
+ * - this one hardly ever does while there is no request;
+ * - or the waits end as something comes from it, which is rare at other moments of them;
+ * - or the requests' threads were seen in the code of that server's client, and ask it once for each await, as far as awaits are counted. */
 static bool is_its_answer(const struct request_numbers *n)
 {
 	if (n->peer_alone_percent < ALONE_PERCENT)
 		return false;
-	bool contrast = rules_known(n->peer_idle_percent) && n->peer_idle_percent * CONTRAST_TIMES <= n->peer_owes_percent;
-	return is_kind_told(n) || (contrast && n->peer_answered_percent >= ANSWERED_PERCENT);
+	if (rules_known(n->peer_idle_percent) && n->peer_idle_percent * CONTRAST_TIMES <= n->peer_owes_percent && n->peer_answered_percent >= ANSWERED_PERCENT)
+		return true;
+	if (ends_as_it_answers(n))
+		return true;
+	return is_kind_told(n) && (!rules_known(n->peer_asked_each) || is_asked_once(n));
 }
 
 /* "Redis (10.0.0.7:6379)": by its port, and by the client unless that says otherwise; of that what a headline has room for. */
@@ -196,6 +229,10 @@ static void put_looks(const struct request_numbers *n, struct buf *out)
 		buf_puts(out, "; others owed one, too");
 	if (n->peer_answered_percent < ANSWERED_PERCENT)
 		buf_printf(out, "; in %.0f%% of these waits nothing came from it", 100 - n->peer_answered_percent);
+	if (rules_known(n->peer_ended_percent))
+		buf_printf(out, "; %.0f%% of these waits ended just as something came from it", n->peer_ended_percent);
+	if (rules_known(n->peer_ended_percent) && rules_known(n->peer_came_percent))
+		buf_printf(out, ", which it did at %.0f%% of the looks before", n->peer_came_percent);
 	if (n->peer_client.text[0])
 		buf_printf(out, "; threads of these requests were in a client of %s", n->peer_client.text);
 }
@@ -203,7 +240,7 @@ static void put_looks(const struct request_numbers *n, struct buf *out)
 struct rule_score request_peer_waits(const void *numbers)
 {
 	const struct request_numbers *n = peer_numbers_in(numbers);
-	bool found = n->peer_percent >= PART_PERCENT && concerns_many(n) && !owes_anyway(n) && n->peer_ms >= PART_MS && trips_each(n) < MANY_TRIPS;
+	bool found = n->peer_percent >= PART_PERCENT && concerns_many(n) && may_be_awaited(n) && n->peer_ms >= PART_MS && trips_each(n) < MANY_TRIPS;
 	return (struct rule_score){found ? rules_score(n->peer_percent * n->peer_share / 100) : 0, found && is_its_answer(n) ? 2 : 1};
 }
 
@@ -215,8 +252,11 @@ void request_peer_says_waits(const void *numbers, struct finding *out)
 	buf_init(&looks, 4 * RULE_TEXT_BYTES);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "a slow server whose client tells of no calls");
-		finding_evidence(out, "requests await something else, or block, while one owes an answer for at most %.0f%% of the time of an endpoint's "
-				      "slowest requests", n->peer_percent);
+		buf_printf(&looks, "requests await something else, or block, while one owes an answer for at most %.0f%% of the time of an endpoint's slowest "
+				   "requests", n->peer_percent);
+		if (goes_on_without(n))
+			buf_printf(&looks, ", and they go on as something comes from it in only %.0f%% of these waits", n->peer_ended_percent);
+		finding_evidence(out, "%s", buf_str(&looks));
 		return;
 	}
 	request_text_endpoint(&text, n->peer_endpoint.text, NAME_CHARS);
@@ -233,8 +273,8 @@ void request_peer_says_waits(const void *numbers, struct finding *out)
 struct rule_score request_peer_trips(const void *numbers)
 {
 	const struct request_numbers *n = peer_numbers_in(numbers);
-	bool found = n->peer_percent >= TRIPS_PERCENT && concerns_many(n) && !owes_anyway(n) && n->peer_ms >= SLOW_MS && trips_each(n) >= MANY_TRIPS;
-	bool counted = rules_known(n->peer_asked_each) ? n->peer_asked_each >= ASKED_LEAST && n->peer_asked_each <= ASKED_MOST : is_kind_told(n);
+	bool found = n->peer_percent >= TRIPS_PERCENT && concerns_many(n) && may_be_awaited(n) && n->peer_ms >= SLOW_MS && trips_each(n) >= MANY_TRIPS;
+	bool counted = rules_known(n->peer_asked_each) ? is_asked_once(n) : is_kind_told(n);
 	return (struct rule_score){found ? rules_score(fmax(20, n->peer_percent * n->peer_share / 100)) : 0, found && counted && is_its_answer(n) ? 2 : 1};
 }
 

@@ -133,10 +133,16 @@ static void put_doing(const struct request_analysis *a, const struct endpoint_fi
 		buf_printf(out, " (%s)", p->meaning.what);
 }
 
-static double peer_part(const struct endpoint_figures *f)
+/* Of its awaits; 0: hardly any, or it is none of the requests' answers. */
+static double peer_part(const struct request_analysis *a, const struct endpoint_figures *f)
 {
 	const struct peer_match *m = &f->peers;
-	return m->looks[PEER_AWAIT] >= LEAST_PEER_LOOKS ? (double)m->sums.looks[PEER_AWAIT] / (double)m->looks[PEER_AWAIT] : 0;
+	struct peer_contrast c;
+	double part = m->looks[PEER_AWAIT] >= LEAST_PEER_LOOKS ? (double)m->sums.looks[PEER_AWAIT] / (double)m->looks[PEER_AWAIT] : 0;
+	if (part < PEER_PART || request_peer_goes_on_without(request_peer_ended_percent(m), request_peer_came_percent(m)))
+		return 0;
+	request_peer_contrast(a->capture->log, m, &c);
+	return request_peer_owes_anyway(request_peer_idle_percent(&c), request_peer_owes_percent(m)) ? 0 : part;
 }
 
 /* " (93% of it while 127.0.0.1:6379 owed an answer)" */
@@ -144,11 +150,12 @@ static void put_peer(const struct request_analysis *a, const struct endpoint_fig
 {
 	AUTO_BUF struct buf name;
 	buf_init(&name, 2 * NAME_CHARS);
-	if (peer_part(f) < PEER_PART || 100 * (double)f->bill.await_ns < WORTH_PERCENT * (double)f->bill.total_ns)
+	double part = peer_part(a, f);
+	if (part < PEER_PART || 100 * (double)f->bill.await_ns < WORTH_PERCENT * (double)f->bill.total_ns)
 		return;
 	request_peers_name(&a->capture->log->peers.names[f->peers.peer], &name);
 	buf_puts(out, " (");
-	phrase_percent(out, 100 * peer_part(f));
+	phrase_percent(out, 100 * part);
 	buf_printf(out, " of it while %s owed an answer)", buf_str(&name));
 }
 
@@ -192,7 +199,7 @@ static void put_endpoints(const struct request_analysis *a, struct buf *out)
 static void put_what_else(const struct request_analysis *a, struct buf *out)
 {
 	const struct request_bill *b = a->endpoint_count ? &a->endpoints[0].bill : NULL;
-	if (b && b->total_ns && peer_part(&a->endpoints[0]) < PEER_PART && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
+	if (b && b->total_ns && peer_part(a, &a->endpoints[0]) < PEER_PART && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
 		buf_puts(out, "\nSomething else that is awaited: a timer, a semaphore, the thread pool's queue, the client, or a library whose calls are "
 			      "not known; StuckTasks names the awaits.");
 }

@@ -8,6 +8,7 @@ public static class Redis
 {
     const int Lines = 800;
     static ConnectionMultiplexer connection = null!, blocked = null!;
+    static volatile bool consumes;
 
     public static async Task Start(string place)
     {
@@ -29,6 +30,8 @@ public static class Redis
         app.Get("/redis/sync/{ms}", (int ms, HttpContext c) => CartSync(Bill.Of(c), ms));
         app.Get("/redis/lines", (HttpContext c) => Basket(Bill.Of(c)));
         app.Get("/redis/fast", async (HttpContext c) => await Bill.Of(c).Await("redis", () => Db.StringGetAsync("cart")));
+        app.Get("/redis/beside/{ms}", (int ms, HttpContext c) => Beside(Bill.Of(c), ms));
+        app.MapGet("/redis/consume/{on}", (bool on) => { if (consumes = on) _ = Consume(); });
         app.Get("/redis/fails", (HttpContext c) => Fails(Bill.Of(c)));
     }
 
@@ -52,6 +55,24 @@ public static class Redis
         Block(ms);
         Thread.Sleep(5);
         return bill.Run("redis", () => Db.StringGet("cart")).ToString();
+    }
+
+    /// <summary>A quick command, and a timer of the application's own.</summary>
+    static async Task<string> Beside(Bill bill, int ms)
+    {
+        string cart = (await bill.Await("redis", () => Db.StringGetAsync("cart"))).ToString();
+        await bill.Await("timer", () => Task.Delay(ms));
+        return cart;
+    }
+
+    /// <summary>A consumer in the background: it asks for messages, is told after 90 ms that there are none, and asks again.</summary>
+    static async Task Consume()
+    {
+        while (consumes)
+        {
+            await blocked.GetDatabase().ExecuteAsync("XREAD", "BLOCK", "90", "STREAMS", "events", "$");
+            await Task.Delay(10);
+        }
     }
 
     /// <summary>N + 1: a command for each line.</summary>

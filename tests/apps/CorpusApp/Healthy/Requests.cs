@@ -317,4 +317,28 @@ namespace Shop.Counter
             return Web.Serve(app => app.MapGet("/weather", async () => { await Task.Delay(60); return "sun"; }), "/weather", 1, 60);
         }
     }
+
+    /// <summary>Requests, never none, that wait for a timer of 150 ms by design, beside a heartbeat whose answer is nearly always due: the other end keeps it
+    /// for 100 ms, and the next one follows soon.</summary>
+    [Load("requests-beside-heartbeat")]
+    static class TideEndpoint
+    {
+        public static Task Start()
+        {
+            var leader = new LineClient(Elsewhere.Start());
+            _ = Task.Run(async () => { while (true) { await leader.Ask(100); await Task.Delay(10); } });
+            return Web.Serve(app => app.MapGet("/tide", async () => { await Task.Delay(150); return "low"; }), "/tide", 3);
+        }
+    }
+
+    /// <summary>Requests that send a message which is confirmed after 70 ms, for which they do not wait, and wait for a timer of 110 ms by design.</summary>
+    [Load("requests-confirmed")]
+    static class ReceiptEndpoint
+    {
+        public static Task Start()
+        {
+            var journal = new LineClient(Elsewhere.Start());
+            return Web.Serve(app => app.MapGet("/receipt", async () => { _ = journal.Ask(70); await Task.Delay(110); return "12"; }), "/receipt", 1, 60);
+        }
+    }
 }

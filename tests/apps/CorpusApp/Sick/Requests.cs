@@ -424,4 +424,46 @@ namespace Shop.Front
             return "wish";
         }
     }
+
+    /// <summary>A semaphore in which each stays 25 ms, beside a consumer that asks a broker for messages again and again; it answers each 40 ms that there
+    /// are none.</summary>
+    [Load("requests-gate-beside-queue")]
+    static class LabelEndpoint
+    {
+        static readonly SemaphoreSlim Printer = new(1);
+
+        public static Task Start()
+        {
+            var broker = new LineClient(Elsewhere.Start());
+            _ = Task.Run(async () => { while (true) { await broker.Ask(40); await Task.Delay(10); } });
+            return Web.Serve(app => app.MapGet("/label", async () => await Print()), "/label", 6);
+        }
+
+        static async Task<string> Print()
+        {
+            await Printer.WaitAsync();
+            try
+            {
+                await Task.Delay(25);
+            }
+            finally
+            {
+                Printer.Release();
+            }
+            return "done";
+        }
+    }
+
+    /// <summary>A call of 150 ms to another service, beside a heartbeat of which an answer is nearly always due, after 80 ms.</summary>
+    [Load("requests-service-beside-heartbeat")]
+    static class TariffEndpoint
+    {
+        public static Task Start()
+        {
+            var leader = new LineClient(Elsewhere.Start());
+            _ = Task.Run(async () => { while (true) { await leader.Ask(80); await Task.Delay(10); } });
+            var quotes = new Remote(150);
+            return Web.Serve(app => app.MapGet("/quote", async () => await quotes.Ask()), "/quote", 4);
+        }
+    }
 }

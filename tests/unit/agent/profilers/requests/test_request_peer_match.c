@@ -63,15 +63,20 @@ static uint64_t since_start(uint64_t at_ms)
 	return at_ms < FIRST_MS ? UINT64_MAX : (at_ms - FIRST_MS) % APART_MS;
 }
 
-/* Asked 1 ms after a request's beginning, answered 101 ms after it. */
-static struct channel_request_peer asked_by_requests(uint64_t at_ms)
+/* Asked 1 ms after a request's beginning. */
+static struct channel_request_peer asked_by_each(uint64_t at_ms, uint64_t answered_after_ms)
 {
 	uint64_t t = since_start(at_ms), asked = at_ms < FIRST_MS ? 0 : 100 + (at_ms - FIRST_MS) / APART_MS;
-	if (t == UINT64_MAX || t < 6 || t >= 140)
+	if (t == UINT64_MAX || t < 6 || t >= answered_after_ms + 39)
 		return (struct channel_request_peer){0};
-	if (t < 101)
+	if (t < answered_after_ms)
 		return (struct channel_request_peer){.flags = CHANNEL_PEER_OWES, .sent_ms = (uint32_t)t - 1, .received_ms = 9000, .asked = asked};
-	return (struct channel_request_peer){.sent_ms = (uint32_t)t - 1, .received_ms = (uint32_t)t - 101, .asked = asked};
+	return (struct channel_request_peer){.sent_ms = (uint32_t)t - 1, .received_ms = (uint32_t)(t - answered_after_ms), .asked = asked};
+}
+
+static struct channel_request_peer asked_by_requests(uint64_t at_ms)
+{
+	return asked_by_each(at_ms, 101);
 }
 
 Test(request_peer_match, an_answer_that_requests_wait_for)
@@ -87,6 +92,40 @@ Test(request_peer_match, an_answer_that_requests_wait_for)
 	cr_expect(n.peer_looks == 5 * REQUESTS && n.peer_alone_percent == 100 && n.peer_answered_percent == 100, "%f", n.peer_looks);
 	cr_expect(n.peer_idle_percent == 0 && n.peer_waits_each == 1, "%f %f", n.peer_idle_percent, n.peer_waits_each);
 	cr_expect_float_eq(n.peer_asked_each, 1, 0.1, "%f", n.peer_asked_each);
+	cr_expect(n.peer_ended_percent == 100 && n.peer_came_percent == 0, "%f %f", n.peer_ended_percent, n.peer_came_percent);
+}
+
+/* A message that is confirmed while the request waits for something else, which takes longer. */
+static struct channel_request_peer confirmed_to_requests(uint64_t at_ms)
+{
+	return asked_by_each(at_ms, 70);
+}
+
+Test(request_peer_match, an_answer_that_comes_while_requests_wait)
+{
+	struct request_log *l = request_log_new();
+	add_requests(l);
+	add_looks(l, confirmed_to_requests);
+	struct request_numbers n = numbers_of(l);
+	cr_expect(n.peer_percent > 50 && n.peer_answered_percent == 100 && n.peer_idle_percent == 0, "%f", n.peer_percent);
+	cr_expect(n.peer_ended_percent == 0, "%f", n.peer_ended_percent);
+}
+
+/* Asked again as soon as it has answered, each 70 ms, by others. */
+static struct channel_request_peer asked_all_the_time(uint64_t at_ms)
+{
+	uint32_t t = (uint32_t)(at_ms % 70);
+	return (struct channel_request_peer){.flags = t > 8 ? CHANNEL_PEER_OWES : 0, .sent_ms = t, .received_ms = t, .asked = at_ms / 70};
+}
+
+Test(request_peer_match, answers_that_others_wait_for)
+{
+	struct request_log *l = request_log_new();
+	add_requests(l);
+	add_looks(l, asked_all_the_time);
+	struct request_numbers n = numbers_of(l);
+	cr_expect(n.peer_percent > 40 && n.peer_ended_percent < 50 && n.peer_came_percent > 10, "%f %f %f", n.peer_percent, n.peer_ended_percent,
+		  n.peer_came_percent);
 }
 
 /* A subscription, or a consumer that waits for messages: it was asked long before. */

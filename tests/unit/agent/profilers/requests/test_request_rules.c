@@ -285,6 +285,37 @@ Test(request_rules, requests_wait_for_a_server)
 	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED);
 }
 
+/* The requests go on as it answers, or they do not. */
+Test(request_rules, requests_go_on_as_a_server_answers)
+{
+	bool leads;
+	struct request_numbers n = waits_for_server();
+	n.peer_idle_percent = NAN; /* there are always requests */
+	n.peer_ended_percent = 95;
+	n.peer_came_percent = 10;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_FOUND);
+	n.peer_came_percent = 60;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "much comes from it");
+	n.peer_ended_percent = 70;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED, "hardly more often as they go on");
+	n.peer_ended_percent = n.peer_came_percent = 90;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "something comes all the time");
+	n.peer_asked_each = 5;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED, "others ask it more than they do");
+	n.peer_asked_each = 1;
+	rules_set_text(&n.peer_client, "Redis");
+	rules_set_text(&n.peer_port_of, "Redis");
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_FOUND);
+	n.peer_asked_each = 5;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "others ask as well");
+	n.peer_asked_each = 1;
+	n.peer_idle_percent = 85;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED, "others ask it all the time");
+	n = waits_for_server();
+	n.peer_ended_percent = 40;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED, "what they wait for comes from elsewhere");
+}
+
 Test(request_rules, round_trips_are_counted_twice)
 {
 	bool leads;
