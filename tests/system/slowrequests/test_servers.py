@@ -1,4 +1,5 @@
 """Servers whose clients tell nobody of their calls, by a real Redis and StackExchange.Redis (tests/apps/RequestApp/Redis.cs)."""
+import os
 import unittest
 
 from tests.lib import redis
@@ -6,11 +7,13 @@ from tests.system.slowrequests.target import RequestsCase, findings
 
 
 class Net10(RequestsCase):
+    framework = "net10.0"
+
     @unittest.skipIf(redis.missing(), redis.missing())
     def test_redis(self):
         """Its client tells of no commands: what the kernel knows of the connection does."""
         with redis.Server() as server:
-            app = self.target("net10.0", "--redis", server.place)
+            app = self.target(self.framework, "--redis", server.place)
             report, truth, _, text = self.during(app, lambda: app.load("--requests", 16, "--connections", 1, "/redis/cart/150"))
             found = findings(report)
             self.assertEqual(found.get("WaitsForServer"), ("Found", "GET /redis/cart/{id}"), report["measured"])
@@ -28,3 +31,11 @@ class Net10(RequestsCase):
             app.get("/redis/consume/false")
             self.assertNotIn("WaitsForServer", {k for k, (state, _) in findings(report).items() if state in ("Found", "Possible")}, report["measured"])
             self.assertNotIn("owed an answer", text)
+
+
+if os.environ.get("DRDOTNET_EVERY_RUNTIME"):
+    class Net8(Net10):
+        framework = "net8.0"
+
+    class Net9(Net10):
+        framework = "net9.0"
