@@ -13,15 +13,16 @@ from tests.lib.local import DRDOTNET
 from tests.system.slowrequests.target import HOSTING, RequestsCase
 
 RESPONSES = "Microsoft-Diagnostics-DiagnosticSource"  # of the second session
-# Whether somebody is told of requests, and of responses.
-BETWEEN = {"window": (True, True), "between-windows": (True, False), "rest": (False, False)}
+# Whether somebody is told of requests, and of responses; and whether somebody listens for the count of requests.
+BETWEEN = {"window": (True, True), "between-windows": (True, False), "rest": (False, False), "counted-rest": (False, False, True)}
 # The application itself lets whoever comes wait there (tests/apps/RequestApp/Listeners.cs).
 HELD = ("first-open", "second-open", "second-close", "first-close")
 FEW, SOME_MORE = ("--rate", "150"), ("--rate", "1000")  # followed all the time; switches of more are told for a part of it
 MANY = ("--rate", "20000", "--connections", "8", "--depth", "16")  # so that they are followed for a part of the time
+DEAR = ("--rate", "6000", "--connections", "16")  # fewer, one at a time on each connection: so dear that the others are counted
 LEASE_SECONDS = 15  # after which the library leaves by itself
 
-SOME = {"window": ("killed", "ended"), "rest": ("ended", "agent_frozen"),
+SOME = {"window": ("killed", "ended"), "rest": ("ended", "agent_frozen"), "counted-rest": ("killed", "agent_frozen"),
         "second-open": ("killed",), "second-close": ("process_frozen",), "first-open": ("outlasted",)}
 EVERY = os.environ.get("DRDOTNET_EVERY_RUNTIME")
 ALL = {step: ("killed", "ended", "agent_frozen", "process_frozen", *(["outlasted"] if step in HELD else [])) for step in (*BETWEEN, *HELD)}
@@ -58,12 +59,17 @@ class EndsCase(RequestsCase):
         session = self.begun(app)
         proc.wait_until(lambda: HOSTING in app.listened(), 60, "the session listens", 0.1)
         with contextlib.ExitStack() as traffic:
-            traffic.enter_context(self.busy(app, *{"window": FEW, "between-windows": SOME_MORE}.get(step, MANY)))
-            proc.wait_until(lambda: tuple(name in app.told() for name in (HOSTING, RESPONSES)) == BETWEEN[step], 60, step, 0.01)
-            if step == "rest":  # it has come: an agent that stands keeps it, with few requests too
+            traffic.enter_context(self.busy(app, *{"window": FEW, "between-windows": SOME_MORE, "counted-rest": DEAR}.get(step, MANY)))
+            proc.wait_until(lambda: self.listens(app)[:len(BETWEEN[step])] == BETWEEN[step], 60, step, 0.01)
+            if step in ("rest", "counted-rest"):  # it has come: an agent that stands keeps it, with few requests too
                 traffic.close()
                 traffic.enter_context(self.busy(app, *FEW))
             yield session
+
+    @staticmethod
+    def listens(app):
+        truth = json.loads(app.get("/truth")[1])
+        return HOSTING in truth["told"], RESPONSES in truth["told"], HOSTING in truth["listened"]
 
     @contextlib.contextmanager
     def held(self, app, step):
