@@ -13,14 +13,17 @@
 
 #define ANSWER_WORDS 4
 #define FRAME_RECORDS 1500 /* below a frame's payload */
-#define REST 1000u         /* times the CPU time that a look, or a list of the connections, takes */
-#define STALLED_REST 250u  /* where the last look found some */
+/* Times the CPU time that each of them takes: a 500th of one CPU all together. */
+#define LIST_REST 3000u    /* a list of the connections */
+#define LOOK_REST 1000u    /* a look at those to own ports */
+#define PEERS_REST 1500u   /* a look at those that the process has made */
+#define STALLED_REST 250u  /* where the last look at those to own ports found some that are stalled */
 #define LOOKS_APART_NS 20000000u
 #define LISTS_APART_NS 100000000u
 #define STALLED_MOST 256   /* of one look */
 
 static struct sample_ring ring;
-static uint64_t secret, next_list_ns, next_look_ns;
+static uint64_t secret, next_list_ns, next_look_ns, next_peers_ns;
 
 /* CLR callback ---------------------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +55,7 @@ void answers_reset(void)
 
 	while (sample_ring_take(&ring, discard, ANSWER_WORDS))
 		;
-	next_list_ns = next_look_ns = 0;
+	next_list_ns = next_look_ns = next_peers_ns = 0;
 	peers_reset();
 	if (syscall(SYS_getrandom, &secret, sizeof secret, 1 /* GRND_NONBLOCK */) != sizeof secret)
 		secret = now_ns() ^ (uint64_t)(uintptr_t)&secret << 20;
@@ -121,22 +124,38 @@ static uint64_t next_after(uint64_t at_ns, uint64_t cpu_ns, uint64_t rest, uint6
 	return at_ns + (rest_ns > apart_ns ? rest_ns : apart_ns);
 }
 
-void answers_look(struct channel_io *io, uint64_t at_ns)
+static void look_at_own(struct channel_io *io, uint64_t at_ns)
 {
 	bool before = stalled.count > 0;
 	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 
-	if (at_ns >= next_list_ns) {
-		server_sockets_list();
-		next_list_ns = next_after(at_ns, cpu_ns, REST, LISTS_APART_NS);
-		return;
-	}
-	if (at_ns < next_look_ns)
-		return;
 	stalled.count = 0;
 	server_sockets_each(note_stalled, NULL);
 	if (stalled.count || before) /* that there are none any more ends what was told */
 		send_stalled(io, at_ns);
+	next_look_ns = next_after(at_ns, cpu_ns, stalled.count ? STALLED_REST : LOOK_REST, LOOKS_APART_NS);
+}
+
+/* They are few as a rule, where those to own ports are many: each has its own time. */
+static void look_at_made(struct channel_io *io, uint64_t at_ns)
+{
+	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+
 	peers_look(io, at_ns);
-	next_look_ns = next_after(at_ns, cpu_ns, stalled.count ? STALLED_REST : REST, LOOKS_APART_NS);
+	next_peers_ns = next_after(at_ns, cpu_ns, PEERS_REST, LOOKS_APART_NS);
+}
+
+void answers_look(struct channel_io *io, uint64_t at_ns)
+{
+	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+
+	if (at_ns >= next_list_ns) {
+		server_sockets_list();
+		next_list_ns = next_after(at_ns, cpu_ns, LIST_REST, LISTS_APART_NS);
+		return;
+	}
+	if (at_ns >= next_look_ns)
+		look_at_own(io, at_ns);
+	if (at_ns >= next_peers_ns)
+		look_at_made(io, at_ns);
 }

@@ -114,3 +114,14 @@ bench-heap-walk: ## what a walk of the heap costs the application, beside dotnet
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/heap_walk.py $(BENCH_OPTIONS)
+
+PEER_LOOKS := $(B)/tests/peer-looks
+$(PEER_LOOKS): $(B)/obj/tests/bench/peer_looks.o $(patsubst %,$(B)/obj/profiler-lib/profiler/%.o,requests/answers requests/peers \
+		requests/server_sockets base/channel_io stacks/sample_ring) $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
+
+.PHONY: bench-peers
+bench-peers: $(PEER_LOOKS) ## what looks at the connections that a process has made cost it, with 1 to 10,000 of them
+	@$(PEER_LOOKS) $(BENCH_OPTIONS)
