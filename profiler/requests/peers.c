@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CLOSE_MS 4u /* the kernel counts in ticks */
 #define SILENT_TIMES 8
 
 struct peer_now {
@@ -27,7 +26,7 @@ bool peer_owes(const struct tcp_facts *t)
 {
 	if (!t->data_segs_out)
 		return false;
-	return t->unacked || t->last_data_sent + CLOSE_MS < t->last_data_recv;
+	return t->unacked || t->last_data_sent < t->last_data_recv; /* in ticks: within one it is not known which was first */
 }
 
 bool peer_is_silent(uint64_t sent_segments, uint64_t received_segments)
