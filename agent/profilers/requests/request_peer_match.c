@@ -69,6 +69,8 @@ static void add_end(const struct peer_walk *w, uint16_t peer, struct wait_looks 
 	const struct request_peers *x = w->peers;
 	const uint64_t close_ns = CLOSE_NS + (w->to_ns - w->from_ns) / GOES_ON_PART;
 	const struct peer_row *last = NULL;
+	if (w->kind != PEER_AWAIT) /* a thread that blocks may wake now and then, and wait on */
+		return;
 	for (size_t k = l.from; k <= l.to && k < x->look_count; k++) {
 		const struct peer_row *r = row_of(x, k, peer);
 		last = r ? r : last;

@@ -14,7 +14,7 @@ struct peer_sums { /* of one other end; looks: at one request each */
 	uint64_t waits;    /* that were seen so */
 	uint64_t ns;       /* of them */
 	uint64_t answered; /* of them, those in which something came from it */
-	uint64_t told;     /* of them, those of which it is known whether something came just before they ended ... */
+	uint64_t told;     /* of those of PEER_AWAIT, those of which it is known whether something came just before they ended ... */
 	uint64_t ended;    /* ... and it did */
 	uint64_t before;   /* looks in them, long before they ended, that tell the same ... */
 	uint64_t came;     /* ... and just before which something came */
