@@ -50,7 +50,6 @@ static unsigned count_owing(const struct request_peers *x, size_t look, uint64_t
 	return n;
 }
 
-
 struct wait_looks { /* the first look in a wait, and the first after it */
 	size_t from, to;
 };

@@ -4,6 +4,7 @@
 #include "agent/profilers/requests/request_gate.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/search.h"
 
 #include <string.h>
 
@@ -188,25 +189,13 @@ struct await_walk {
 	bool *met; /* by look */
 };
 
-static size_t first_look_from(const struct pool_sights *s, int64_t at_ns)
-{
-	size_t low = 0, high = s->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->list[middle].at_ns < at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void mark_moment(void *ctx, const struct bill_moment *m)
 {
 	struct await_walk *w = ctx;
+	const struct pool_sights *s = w->sights;
 	if (m->doing != DOING_COUNT || m->call != UINT32_MAX || !m->seen)
 		return;
-	for (size_t i = first_look_from(w->sights, (int64_t)m->from_ns); i < w->sights->count && w->sights->list[i].at_ns < (int64_t)m->to_ns; i++)
+	for (size_t i = SEARCH_PAST(k, s->count, s->list[k].at_ns < (int64_t)m->from_ns); i < s->count && s->list[i].at_ns < (int64_t)m->to_ns; i++)
 		w->met[i] = true;
 }
 
