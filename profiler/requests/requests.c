@@ -268,11 +268,12 @@ static hresult requests_begin(void *info, const char **message)
 	the_info = info;
 	rest_watch_reset(&seen);
 	open_unfollowed = REST_NOT_COUNTED;
+	began_ns = now_ns(); /* what comes while the runtime makes ready may be followed: it is not counted as there before */
 	hresult hr = begin_following(message);
 	const struct follow_now now = follow_now();
 	atomic_store(&on, hr >= 0);
 	follow_plan_init(&follow, &now);
-	began_ns = open_sent_ns = now.ns;
+	open_sent_ns = now.ns;
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
 	window_dropped = 0;
 	rest_until_ns = 0;

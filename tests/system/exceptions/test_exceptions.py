@@ -157,7 +157,8 @@ class Verdicts(ExceptionsCase):
         throwing = report["throwing"]
         self.assertGreater(throwing["cpuSamples"], 10)
         self.assertGreater(throwing["unwindingSamples"], 0.2 * throwing["cpuSamples"], "it does nothing else")
-        self.assertRegex(report["diagnosis"]["text"], r"\d% of the CPU samples are in the runtime's handling of exceptions\.")
+        if throwing["cpuSamples"] >= 50:  # with fewer, as on a full machine, nothing is said of them
+            self.assertRegex(report["diagnosis"]["text"], r"\d% of the CPU samples are in the runtime's handling of exceptions\.")
         self.assertNotIn("\nAlso: ", report["diagnosis"]["text"], "the storm of that place has been told")
 
     def test_retries(self):
