@@ -246,7 +246,7 @@ class Cost(unittest.TestCase):
         cost = json.loads(done.stdout)
         self.assertLessEqual(cost["idle"]["rss_anon_kib"], 4 << 10)
         self.assertLessEqual(cost["idle"]["cpu_ms"], 10)
-        self.assertLessEqual(cost["session"]["most_rss_kib"], 24 << 10)
+        self.assertLessEqual(cost["session"]["most_rss_kib"], 26 << 10)
 
 
 if __name__ == "__main__":
