@@ -14,8 +14,8 @@ SUITE = re.compile(r"^FAILING_SUITE :=(.*?)\)\n", re.M | re.S)
 # Calls of the C library that cannot fail, or whose failure nobody could act on. All others are let fail: a new one has its place in
 # tests/resilience/failures/calls.c or, after a thought, here.
 NEVER = set("""
-abort assert_fail atoi bsearch ctype_b_loc ctype_tolower_loc ctype_toupper_loc errno_location exit explicit_bzero fileno free freeaddrinfo gai_strerror getenv geteuid
-getpid getppid gettid getuid gmtime_r htonl
+abort assert_fail atoi bsearch ctype_b_loc ctype_tolower_loc ctype_toupper_loc errno_location exit explicit_bzero fileno free freeaddrinfo gai_strerror getenv
+geteuid getpid getppid gettid getuid gmtime_r htonl
 inet_ntop inet_pton isatty localtime_r malloc_trim mallopt memchr memcmp memcpy memmem memmove mempcpy memset ntohl printf qsort qsort_r signal
 sigaddset sigdelset sigemptyset sigfillset sigprocmask snprintf strcasecmp strchr strchrnul strcmp strcpy strcspn strerror strftime strlen strncasecmp strncmp
 strnlen strrchr strcasestr strsep strspn strstr strtod strtok_r strtol strtoll strtoul strtoull sysconf time timegm tolower toupper vsnprintf isoc99_sscanf
