@@ -15,12 +15,12 @@ static class Threaded
         return Task.CompletedTask;
     }
 
-    /// <summary>The same for a third of the time: what is only to be there, and to be known again, leaves the processors to others.</summary>
+    /// <summary>The same for a fifth of the time: what is only to be there, and to be known again, leaves the processors to others.</summary>
     public static Task Warm(Options options)
     {
         Start("checkout-worker", () =>
         {
-            for (var work = Stopwatch.StartNew(); work.ElapsedMilliseconds < 10;)
+            for (var work = Stopwatch.StartNew(); work.ElapsedMilliseconds < 5;)
                 Cart.Total(1000);
             Thread.Sleep(20);
         });
