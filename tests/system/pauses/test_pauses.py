@@ -97,7 +97,7 @@ class OnEachRuntime:
         self.assertLessEqual({"induced", "allocation", "allocationLarge"}, causes)
         self.assertTrue(any(g["background"] for g in report["generations"]), report["generations"])
         self.assertIn("backgroundCollection", {r["reason"] for r in report["reasons"]})
-        self.assertRegex(report["diagnosis"]["headline"], r"^\d.*% of the time paused, longest .* ms: ")
+        self.assertRegex(report["diagnosis"]["headline"], r"^\d.*% of the time paused, longest .* m?s: ")
         self.assertIn("Shop.Cache.Trim 14 times", session.summary())
         self.assertIn("thread 'stubborn' in Shop.Native.S", session.summary())
         self.assertGreater(report["cost"]["maxWaitMicroseconds"], 0)
