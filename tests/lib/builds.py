@@ -21,6 +21,9 @@ class Builds:
     """Any thread may ask; one of its own builds, in ORDER."""
 
     def __init__(self, names, say, command=("make", "--no-print-directory", "-j%d" % (os.cpu_count() or 1))):
+        unknown = sorted(filter(None, set(names) - set(ORDER)))
+        if unknown:  # who needs it would wait for ever
+            raise ValueError("a test needs %s, which nothing builds: %s" % (unknown[0], ", ".join(ORDER)))
         self.waiting = [name for name in ORDER if name in names]
         self.command, self.say, self.over, self.failed, self.child = command, say, set(), {}, None
         self.lock, self.stopped = threading.Lock(), False

@@ -114,6 +114,10 @@ class Schedule(unittest.TestCase):
         self.assertEqual((order, built.failures()), (["suite", "unit", "race"], {"tsan": "tsan-programs\n"}))
         self.assertEqual([re.sub(r"\d+", "N", text) for text in said], ["asan programs: built after N s", "tsan programs: not built after N s"])
 
+    def test_what_nothing_builds_is_named(self):
+        with self.assertRaisesRegex(ValueError, "needs asam, which nothing builds: arm64, asan"):
+            builds.Builds({"", None, "asan", "asam"}, print)
+
     def test_what_is_built_ends_with_the_tests(self):
         with self.assertRaises(KeyboardInterrupt), builds.Builds({"asan", "tsan"}, [].append, ["sh", "-c", "exec sleep 60"]) as built:
             raise KeyboardInterrupt
