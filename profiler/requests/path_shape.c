@@ -8,6 +8,8 @@
 #define DIGITS_MOST 2    /* "v1", "oauth2": more of them are an id */
 #define UNITS_MOST 1024  /* of a path: what comes after is not looked at */
 #define VOWELS_FROM 12   /* letters: a longer word without vowels is none */
+#define NAME "{name}"
+#define NAME_BYTES (sizeof NAME - 1)
 
 static bool is_letter(unsigned c)
 {
@@ -174,20 +176,39 @@ void path_shape_make_routed(const char *of, size_t of_len, const struct event_te
 	put_path(out, path, values);
 }
 
+/* Up to `end`, but nothing of a word that is not whole before it. */
+static size_t cut_before_word(const struct path_shape *s, size_t end)
+{
+	for (unsigned i = 0; i < s->words; i++)
+		if (s->word[i].at < end && (size_t)s->word[i].at + s->word[i].len > end)
+			return s->word[i].at;
+	return end;
+}
+
+/* Appends to an empty shape only: total, whatever the words are. */
 void path_shape_fold(struct path_shape *s, unsigned i)
 {
-	static const char name[] = "{name}";
-	size_t at = s->word[i].at, len = s->word[i].len, rest = s->len - at - len, now = sizeof name - 1;
+	const struct path_shape was = *s;
+	size_t after = i < was.words ? (size_t)was.word[i].at + was.word[i].len : SIZE_MAX;
+	size_t end = was.len < sizeof was.text ? was.len : sizeof was.text;
 
-	if (at + now + rest > sizeof s->text)
-		rest = sizeof s->text - at - now;
-	memmove(s->text + at + now, s->text + at + len, rest);
-	memcpy(s->text + at, name, now);
-	s->len = (uint16_t)(at + now + rest);
-	s->words--;
-	for (unsigned k = i; k < s->words; k++) {
-		s->word[k] = s->word[k + 1];
-		s->word[k].at = (uint8_t)(s->word[k].at + now - len);
+	s->words = 0;
+	if (after > end)
+		return;
+	s->len = 0;
+	shape_put(s, was.text, was.word[i].at);
+	for (unsigned k = 0; k < i; k++)
+		s->word[s->words++] = was.word[k];
+	if (s->len + NAME_BYTES > sizeof s->text)
+		return;
+	shape_put(s, NAME, NAME_BYTES);
+	if (end + NAME_BYTES > sizeof s->text + was.word[i].len)
+		end = cut_before_word(&was, sizeof s->text + was.word[i].len - NAME_BYTES);
+	if (end > after)
+		shape_put(s, was.text + after, end - after);
+	for (unsigned k = i + 1; k < was.words && (size_t)was.word[k].at + was.word[k].len <= end; k++) {
+		s->word[s->words] = was.word[k];
+		s->word[s->words++].at = (uint8_t)(was.word[k].at + NAME_BYTES - was.word[i].len);
 	}
 }
 

@@ -25,7 +25,7 @@ void path_shape_make_known(const struct event_text *method, const struct event_t
 /* The same of a path of which routing took these values: they are {name of the parameter} there, and words beside them stay. The method is that of `of`, a
  * shape's text. */
 void path_shape_make_routed(const char *of, size_t of_len, const struct event_text *path, struct route_values *values, struct path_shape *out);
-/* Word number `i` becomes {name}. */
+/* Word number `i` becomes {name}; what has no room behind it is cut before the word that would be cut, and {name} itself where it has none. */
 void path_shape_fold(struct path_shape *s, unsigned i);
 /* Of the text with word `i` left out; `i` beyond the words: of all of it. Never 0. */
 uint64_t path_shape_hash(const struct path_shape *s, unsigned i);

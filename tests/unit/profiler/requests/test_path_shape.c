@@ -72,6 +72,97 @@ Test(path_shape, a_path_of_16_kb_is_bounded)
 	cr_expect(strlen(shape("GET", path)) <= PATH_SHAPE_BYTES);
 }
 
+static void check_shape(const struct path_shape *s, const char *of)
+{
+	cr_assert_leq(s->len, PATH_SHAPE_BYTES, "%s", of);
+	for (unsigned i = 0, from = 0; i < s->words; from = s->word[i].at + s->word[i].len, i++) {
+		cr_assert(s->word[i].at >= from && s->word[i].at + s->word[i].len <= s->len, "%s: word %u", of, i);
+		for (unsigned k = s->word[i].at; k < (unsigned)s->word[i].at + s->word[i].len; k++)
+			cr_assert(s->text[k] != '/' && s->text[k] != '{', "%s: word %u", of, i);
+	}
+}
+
+/* Folds what is left of `s` in every order. */
+static void fold_in_every_order(const struct path_shape *s, const char *of)
+{
+	check_shape(s, of);
+	for (unsigned i = 0; i < s->words; i++) {
+		struct path_shape folded = *s;
+		path_shape_fold(&folded, i);
+		cr_assert_lt(folded.words, s->words, "%s", of);
+		fold_in_every_order(&folded, of);
+	}
+}
+
+/* A path of `words` words whose shape has `len` bytes: short words are those whose bits are set in `mask`, the first of the others takes what is left. */
+static bool path_of_length(char *out, unsigned len, unsigned words, unsigned mask)
+{
+	unsigned lens[8], left = len - 4, k;
+
+	for (unsigned i = 0; i < words; i++)
+		left -= lens[i] = 1 + (mask >> i & 1 ? 1 + i % 5 : 26);
+	for (k = 0; k < words && mask >> k & 1; k++)
+		;
+	if (k == words || left > len || (lens[k] += left) > (k ? 33 : 65))
+		return false;
+	for (unsigned i = 0; i < words; i++) {
+		*out++ = '/';
+		memset(out, 'a' + (int)i, lens[i] - 1);
+		memset(out, 'a', (lens[i] - 1) / 2);
+		out += lens[i] - 1;
+	}
+	*out = 0;
+	return true;
+}
+
+Test(path_shape, folding_is_total_at_every_length_of_every_word_in_every_order)
+{
+	unsigned met[PATH_SHAPE_BYTES + 1] = {0};
+	char path[PATH_SHAPE_BYTES + 8];
+
+	for (unsigned len = 100; len <= PATH_SHAPE_BYTES; len++)
+		for (unsigned words = 3; words <= 6; words++)
+			for (unsigned mask = 0; mask < 1u << words; mask++) {
+				struct path_shape s;
+				if (!path_of_length(path, len, words, mask))
+					continue;
+				const struct event_text m = text_of(0, "GET"), p = text_of(1, path);
+				path_shape_make(&m, &p, &s);
+				cr_assert(s.len == len && s.words == words, "%s: %u bytes, %u words", path, s.len, s.words);
+				met[len]++;
+				fold_in_every_order(&s, path);
+			}
+	for (unsigned len = 100; len <= PATH_SHAPE_BYTES; len++)
+		cr_expect_gt(met[len], 4, "%u bytes: %u", len, met[len]);
+}
+
+Test(path_shape, what_finds_no_room_behind_a_folded_word_is_cut_before_a_word)
+{
+	struct path_shape s;
+	char path[PATH_SHAPE_BYTES];
+
+	snprintf(path, sizeof path, "/b/%032d/%032d/%032d/%032d/aaaaaaaaaaaaa/bbbbab", 0, 0, 0, 0);
+	for (char *c = path; *c; c++)
+		*c = (char)(*c == '0' ? 'a' : *c);
+	const struct event_text m = text_of(0, "GET"), p = text_of(1, path);
+	path_shape_make(&m, &p, &s);
+	cr_assert_eq(s.len, 159);
+	path_shape_fold(&s, 0);
+	cr_expect(s.len == 158 && s.words == 5 && s.text[s.len - 1] == '/', "%.*s", s.len, s.text);
+	path_shape_fold(&s, 4);
+	cr_expect(s.words == 4 && memcmp(s.text + s.len - 8, "/{name}/", 8) == 0, "%.*s", s.len, s.text);
+}
+
+Test(path_shape, a_word_that_there_is_not_is_not_folded)
+{
+	struct path_shape s = {.len = 5, .words = 1, .text = "GET /", .word = {{4, 200}}};
+	path_shape_fold(&s, 0);
+	cr_expect(s.len == 5 && s.words == 0);
+	s = (struct path_shape){.len = 5, .words = 0, .text = "GET /"};
+	path_shape_fold(&s, 3);
+	cr_expect(s.len == 5 && s.words == 0);
+}
+
 static uint32_t intern(const char *path)
 {
 	struct path_shape s;
@@ -107,6 +198,48 @@ Test(shape_table, siblings_are_folded)
 	cr_expect_leq(shape_table_count(), SHAPE_SIBLINGS + 1);
 	const char *text = shape_table_text(last, &len);
 	cr_expect(len == strlen("GET /users/{name}/cart") && memcmp(text, "GET /users/{name}/cart", len) == 0, "%.*s", len, text);
+}
+
+/* A path whose last word is where no {name} has room: a shape of 158 bytes, and 2 for the word. */
+Test(shape_table, values_at_the_end_of_a_shape_are_folded)
+{
+	char path[200], as[33] = {0};
+	uint32_t last = 0;
+	uint16_t len;
+
+	shape_table_reset();
+	memset(as, 'a', 32);
+	for (int i = 0; i < 10000; i++) {
+		snprintf(path, sizeof path, "/%s/%s/%s/%s/%.18s/%c%c", as, as, as, as, as, 'a' + i % 26, 'a' + i / 26 % 26);
+		last = intern(path);
+	}
+	cr_expect_leq(shape_table_count(), SHAPE_SIBLINGS + 1);
+	const char *text = shape_table_text(last, &len);
+	cr_expect(len == 156 && text[len - 1] == '/', "%.*s", len, text);
+}
+
+/* Every word of long routes takes many values, one word after the other and then all at once: folding a short one moves the later ones towards the end. */
+Test(shape_table, any_values_in_long_paths_keep_within_bounds)
+{
+	unsigned seed = 1;
+
+	for (unsigned route = 0; route < 300; route++) {
+		unsigned lens[PATH_SHAPE_SEGMENTS], words = 3 + route % 9;
+		for (unsigned k = 0; k < words; k++)
+			lens[k] = 1 + (seed = seed * 1103515245 + 12345) / 65536 % (k + 1 == words ? 6 : 32);
+		shape_table_reset();
+		for (unsigned i = 0; i < 25 * (words + 2); i++) {
+			char path[PATH_SHAPE_SEGMENTS * 34], *at = path;
+			for (unsigned k = 0; k < words; k++, at += lens[k - 1]) {
+				*at++ = '/';
+				memset(at, 'a', lens[k]);
+				if (i / 25 == words - 1 - k || i / 25 >= words)
+					at[lens[k] - 1] = (char)('a' + i % 25);
+			}
+			*at = 0;
+			cr_assert_leq(intern(path), SHAPE_ROUTES_MOST);
+		}
+	}
 }
 
 Test(shape_table, endless_routes_have_an_end)
