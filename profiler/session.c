@@ -430,6 +430,7 @@ static void close_session(void)
 	wake_fd = -1;
 	cor_release(info);
 	info = NULL;
+	gc_watch_reset();
 	release_memory();
 	atomic_store(&state, IDLE);
 	own_file_unlock();
@@ -451,7 +452,6 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	resolver_reset();
 	code_learn_reset();
 	dynamic_starts_reset();
-	gc_watch_reset();
 	sampler_reset();
 	feeds_reset();
 	left = 0;

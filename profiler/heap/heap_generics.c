@@ -139,11 +139,7 @@ static bool read_generic_type(struct search *s, uintptr_t type)
 /* Others wait for the guard, and the module may be gone when it comes back. */
 static bool take_turn(struct search *s)
 {
-	if (++s->types % TYPES_PER_TURN)
-		return true;
-	module_guard_leave();
-	module_guard_enter();
-	return !module_guard_gone(s->module);
+	return ++s->types % TYPES_PER_TURN || module_guard_yield(s->module);
 }
 
 /* { type | flags, next, hash }; the last one's next is 0, or odd. */

@@ -136,7 +136,7 @@ static void add_type_statics(const struct finding *f, md_token type)
 	add_static_fields(f, type, cls);
 }
 
-/* Between module_guard_enter() and _leave(), but left for a moment after each batch: an unload that waits is the application's. */
+/* Between module_guard_enter() and _leave(). */
 static void add_module_statics(const struct finding *f)
 {
 	void *cursor = NULL;
@@ -146,10 +146,8 @@ static void add_module_statics(const struct finding *f)
 	while (n = 0, md_enum_type_defs(f->import, &cursor, types, TYPES_AT_ONCE, &n) >= 0 && n > 0) {
 		for (uint32_t i = 0; i < n; i++)
 			add_type_statics(f, types[i]);
-		module_guard_leave();
-		module_guard_enter();
-		if (module_guard_gone(f->module))
-			return; /* with its metadata, cursor and all */
+		if (!module_guard_yield(f->module))
+			return;
 	}
 	md_close_enum(f->import, cursor);
 	cor_release(f->import);

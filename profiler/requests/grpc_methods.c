@@ -2,6 +2,7 @@
 #include "profiler/requests/grpc_methods.h"
 
 #include "profiler/base/text.h"
+#include "profiler/clr/module_guard.h"
 #include "profiler/clr/modules.h"
 
 #include <stdatomic.h>
@@ -116,7 +117,8 @@ static void add_methods(void *info, void *import, cor_id module, md_token constr
 	}
 }
 
-static void learn_module(void *info, void *import, cor_id module)
+/* false: the module is gone, with its metadata and the cursor. */
+static bool learn_module(void *info, void *import, cor_id module)
 {
 	static const wchar16 mark[] = u"__ServiceName", constructor[] = u".cctor";
 	void *cursor = NULL;
@@ -130,8 +132,11 @@ static void learn_module(void *info, void *import, cor_id module)
 				add_methods(info, import, module, method);
 		}
 		n = 0;
+		if (!module_guard_yield(module))
+			return false;
 	}
 	md_close_enum(import, cursor);
+	return true;
 }
 
 static bool is_applications(const wchar16 *path)
@@ -155,8 +160,8 @@ static bool learn_applications(void *unused, void *info, cor_id module, const wc
 	(void)unused;
 	if (!is_applications(path) || info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
 		return false;
-	learn_module(info, import, module);
-	cor_release(import);
+	if (learn_module(info, import, module))
+		cor_release(import);
 	return false;
 }
 
