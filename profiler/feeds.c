@@ -56,6 +56,13 @@ void feeds_tick(struct channel_io *io)
 		requests_tick(io);
 }
 
+void feeds_hold(void)
+{
+	allocs_hold();
+	exceptions_hold();
+	requests_hold();
+}
+
 void feeds_stop(void *info, struct channel_io *io)
 {
 	allocs_stop(info, io);

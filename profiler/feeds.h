@@ -9,6 +9,7 @@ bool feeds_answers(uint16_t request); /* whether it is a request of one of them 
 bool feeds_answer(void *info, const struct channel_frame *request, struct channel_io *io); /* false: it is malformed */
 int feeds_tick_ms(void); /* until the next tick; -1: nothing runs */
 void feeds_tick(struct channel_io *io);
+void feeds_hold(void); /* the agent takes nothing: the application makes no events for it until the next tick */
 void feeds_stop(void *info, struct channel_io *io);
 
 #endif

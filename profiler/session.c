@@ -386,6 +386,13 @@ static uint32_t event_mask(uint32_t features, bool notification_only)
 	return mask;
 }
 
+/* Own thread, which waits for the agent. */
+static void hold_events(void)
+{
+	feeds_hold();
+	stop_log_hold();
+}
+
 static hresult open_session(const struct channel_client_data *d, bool notification_only)
 {
 	int error = channel_io_connect(&io, d->path);
@@ -396,6 +403,7 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 	if (wake_fd < 0)
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
+	io.stalled = hold_events;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
 	lease_begin(&lease, d->lease_ms, now_ns());
 	uint32_t mask = event_mask(d->features, notification_only);

@@ -219,6 +219,11 @@ void allocs_tick(struct channel_io *io)
 	event_rounds_tick(&rounds, io);
 }
 
+void allocs_hold(void)
+{
+	event_rounds_hold(&rounds);
+}
+
 void allocs_stop(void *info, struct channel_io *io)
 {
 	event_rounds_stop(&rounds, info, io);

@@ -15,6 +15,7 @@ void allocs_reset(void);
 bool allocs_answer(void *info, const struct channel_frame *request, struct channel_io *io);
 bool allocs_running(void);
 void allocs_tick(struct channel_io *io); /* every ALLOCS_TICK_MS: moves what was collected into frames */
+void allocs_hold(void); /* the agent takes nothing: makes the application make no more events until the next tick */
 /* Ends the EventPipe session and sends what is left. Nothing when none runs. */
 void allocs_stop(void *info, struct channel_io *io);
 

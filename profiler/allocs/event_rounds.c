@@ -13,6 +13,7 @@
 void event_rounds_reset(struct event_rounds *r)
 {
 	r->counted_ns = r->covered_sum_ns = r->sampled_sum_ns = r->cpu_sum_ns = 0;
+	r->held_ns = 0;
 	r->resting = false;
 }
 
@@ -56,9 +57,8 @@ hresult event_rounds_begin(struct event_rounds *r, void *info, const char **mess
 }
 
 /* What was taken in this round stands for all of the time since the last one. Returns for how long nothing is to be taken after it. */
-static uint64_t end_round(struct event_rounds *r, struct channel_io *io, uint64_t now)
+static uint64_t end_round(struct event_rounds *r, struct channel_io *io, uint64_t now, uint64_t cpu)
 {
-	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	struct channel_alloc_round round = alloc_round_of(r->counted_ns, r->sampling_ns, now);
 
 	if (!round.sampled_ns)
@@ -75,13 +75,23 @@ static uint64_t end_round(struct event_rounds *r, struct channel_io *io, uint64_
 	return r->rest_ns(events, of_cpu > always ? of_cpu : always, round.sampled_ns);
 }
 
-/* Nothing is counted any more, and what was is told. */
-static void end_sampling(struct event_rounds *r, void *info, struct channel_io *io)
+void event_rounds_hold(struct event_rounds *r)
 {
-	atomic_store(&r->counting, false);
-	uint64_t now = now_ns();
-	event_pipe_stop(info);
-	end_round(r, io, now);
+	if (!atomic_exchange(&r->counting, false))
+		return;
+	r->held_ns = now_ns();
+	r->held_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
+	event_pipe_stop(r->info);
+}
+
+/* Nothing is counted any more, and what was is told. */
+static void begin_rest(struct event_rounds *r, struct channel_io *io, uint64_t rest_ns)
+{
+	event_rounds_hold(r);
+	end_round(r, io, r->held_ns, r->held_cpu_ns);
+	r->held_ns = 0;
+	r->resting = true;
+	r->rest_until_ns = now_ns() + rest_ns;
 }
 
 uint64_t event_rounds_about(uint64_t ns)
@@ -101,14 +111,11 @@ void event_rounds_tick(struct event_rounds *r, struct channel_io *io)
 		return;
 	}
 	r->send_new(io);
-	if (now - r->counted_ns < ALLOC_ROUND_NS || now - r->sampling_ns < ALLOC_ROUND_NS)
+	if (!r->held_ns && (now - r->counted_ns < ALLOC_ROUND_NS || now - r->sampling_ns < ALLOC_ROUND_NS))
 		return;
-	uint64_t rest_ns = end_round(r, io, now);
-	if (!rest_ns)
-		return;
-	end_sampling(r, r->info, io);
-	r->resting = true;
-	r->rest_until_ns = now_ns() + rest_ns;
+	uint64_t rest_ns = r->held_ns ? end_round(r, io, r->held_ns, r->held_cpu_ns) : end_round(r, io, now, now_of(CLOCK_PROCESS_CPUTIME_ID));
+	if (rest_ns || r->held_ns)
+		begin_rest(r, io, rest_ns);
 }
 
 void event_rounds_stop(struct event_rounds *r, void *info, struct channel_io *io)
@@ -116,7 +123,7 @@ void event_rounds_stop(struct event_rounds *r, void *info, struct channel_io *io
 	if (!event_rounds_running(r))
 		return;
 	if (!r->resting)
-		end_sampling(r, info, io);
+		begin_rest(r, io, 0);
 	atomic_store(&r->on, false);
 	event_mask_remove(info, COR_ENABLE_STACK_SNAPSHOT, 0);
 }

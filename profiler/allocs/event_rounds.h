@@ -27,6 +27,7 @@ struct event_rounds {
 	uint64_t sampling_ns;  /* since when events are taken */
 	uint64_t round_cpu_ns; /* CPU time of the process when this round began */
 	uint64_t rest_until_ns;
+	uint64_t held_ns, held_cpu_ns; /* since when the agent keeps us waiting; 0: it does not */
 	uint64_t covered_sum_ns, sampled_sum_ns, cpu_sum_ns;
 };
 
@@ -39,6 +40,8 @@ bool event_rounds_counting(const struct event_rounds *r);
 hresult event_rounds_begin(struct event_rounds *r, void *info, const char **message);
 /* Every EVENT_ROUNDS_TICK_MS. */
 void event_rounds_tick(struct event_rounds *r, struct channel_io *io);
+/* The agent takes nothing: ends the EventPipe session, and sends nothing. The next tick begins a rest with it. */
+void event_rounds_hold(struct event_rounds *r);
 /* Ends the EventPipe session and sends what is left. Nothing when none runs. */
 void event_rounds_stop(struct event_rounds *r, void *info, struct channel_io *io);
 #define EVENT_ROUNDS_TICK_MS 50

@@ -1,6 +1,8 @@
 /* Context: own thread. */
 #include "profiler/base/channel_io.h"
 
+#include "profiler/base/now.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,6 +15,7 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	io->fd = io->give_up_fd = io->passed_fd = -1;
+	io->stalled = NULL;
 	io->in_len = io->in_used = io->out_len = 0;
 	if (!path.data || path.len == 0 || path.len >= sizeof address.sun_path)
 		return ENAMETOOLONG;
@@ -67,8 +70,24 @@ bool channel_io_refuse(struct channel_io *io, uint16_t request, uint32_t code, c
 	return channel_io_end(io);
 }
 
+/* Until there is room for more. false: there is nobody to wait for any more. `began_ns`: of all that the flush has waited; 0: it has not, or has told of it. */
+static bool wait_for_room(struct channel_io *io, uint64_t *began_ns)
+{
+	struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
+	int ready = poll(p, 2, *began_ns ? CHANNEL_IO_HOLD_MS : CHANNEL_IO_STALL_MS - CHANNEL_IO_HOLD_MS);
+
+	if (*began_ns && ready >= 0 && !p[1].revents && now_ns() - *began_ns >= CHANNEL_IO_HOLD_MS * UINT64_C(1000000)) {
+		*began_ns = 0;
+		if (io->stalled)
+			io->stalled();
+		return true;
+	}
+	return (ready < 0 && errno == EINTR) || (ready > 0 && p[0].revents);
+}
+
 bool channel_io_flush(struct channel_io *io)
 {
+	uint64_t began_ns = io->out_len ? now_ns() : 0;
 	size_t sent = 0;
 
 	while (io->fd >= 0 && sent < io->out_len) {
@@ -79,8 +98,7 @@ bool channel_io_flush(struct channel_io *io)
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
-		if (n == 0 || errno != EAGAIN || poll(p, 2, CHANNEL_IO_STALL_MS) <= 0 || !p[0].revents)
+		if (n == 0 || errno != EAGAIN || !wait_for_room(io, &began_ns))
 			channel_io_close(io);
 	}
 	io->out_len = 0;

@@ -9,6 +9,7 @@ struct channel_io {
 	int fd;         /* -1: closed */
 	int passed_fd;  /* that came beside the bytes; -1: none */
 	int give_up_fd; /* readable: nothing waits for the agent any more; -1: none */
+	void (*stalled)(void); /* set after connecting; NULL: nothing is to be done. Must not write frames */
 	size_t in_len, in_used, out_len;
 	struct wire_writer writer;
 	uint8_t in[CHANNEL_MAX_FRAME], out[CHANNEL_MAX_FRAME * 3 / 2];
@@ -23,9 +24,11 @@ struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type);
 bool channel_io_end(struct channel_io *io);
 /* A whole CHANNEL_ERROR that answers the request. */
 bool channel_io_refuse(struct channel_io *io, uint16_t request, uint32_t code, const char *message);
-/* Sends what is buffered, waiting at most CHANNEL_IO_STALL_MS without progress, and not at all when give_up_fd is readable. */
+/* Sends what is buffered, waiting at most CHANNEL_IO_STALL_MS without progress, and not at all when give_up_fd is readable. When it has waited for
+ * CHANNEL_IO_HOLD_MS in all it calls stalled(), once: who ends what costs the application something cannot do so while its thread is in here. */
 bool channel_io_flush(struct channel_io *io);
 #define CHANNEL_IO_STALL_MS 10000
+#define CHANNEL_IO_HOLD_MS 300
 
 /* Reads what is there without waiting. false: closed by the agent, or broken. */
 bool channel_io_fill(struct channel_io *io);

@@ -102,6 +102,11 @@ void exceptions_tick(struct channel_io *io)
 	event_rounds_tick(&rounds, io);
 }
 
+void exceptions_hold(void)
+{
+	event_rounds_hold(&rounds);
+}
+
 void exceptions_stop(void *info, struct channel_io *io)
 {
 	event_rounds_stop(&rounds, info, io);

@@ -17,6 +17,7 @@ bool exceptions_answers(uint16_t request); /* whether it is one of these */
 bool exceptions_answer(void *info, const struct channel_frame *request, struct channel_io *io);
 bool exceptions_running(void);
 void exceptions_tick(struct channel_io *io); /* every EXCEPTIONS_TICK_MS: moves what was collected into frames */
+void exceptions_hold(void); /* the agent takes nothing: makes the application make no more events until the next tick */
 /* Ends the EventPipe session and sends what is left. Nothing when none runs. */
 void exceptions_stop(void *info, struct channel_io *io);
 

@@ -433,6 +433,12 @@ static void detail(bool wanted, uint64_t at_ns)
 		event_pipe_stop(info);
 }
 
+void stop_log_hold(void)
+{
+	if (stop_log_running())
+		detail(false, now_ns());
+}
+
 void stop_log_tick(struct channel_io *io)
 {
 	uint64_t now = now_ns();

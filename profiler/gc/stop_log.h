@@ -13,6 +13,7 @@ void stop_log_reset(void *info);
 bool stop_log_answer(const struct channel_frame *f, struct channel_io *io); /* false: not a request of ours */
 bool stop_log_running(void);
 void stop_log_tick(struct channel_io *io); /* some times a second: tells what there is, and weighs what it costs (detail_budget.h) */
+void stop_log_hold(void); /* the agent takes nothing: no details until the next tick */
 void stop_log_end(void); /* before the detach; idempotent */
 
 /* CLR callbacks. The runtime makes one stop after the other: but for thread_halted, which comes from all threads at once, and for the end

@@ -79,6 +79,17 @@ static void begin_round(struct follow_plan *p, const struct follow_now *now, uin
 	p->rest_cpu_ns = rest_cpu_ns;
 }
 
+/* true: its cost asks for a rest. */
+static bool end_round(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
+{
+	*out = round_until(p, now);
+	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, (int64_t)out->own_cpu_ns, cost_of_round(p, now));
+
+	begin_round(p, now, 0, 0);
+	p->resume_ns = now->ns + rest_ns;
+	return rest_ns > 0;
+}
+
 enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
 	if (p->resting)
@@ -87,12 +98,14 @@ enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now
 		p->settled = *now;
 	if (!is_round_over(p, now))
 		return FOLLOW_GO_ON;
-	*out = round_until(p, now);
-	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, (int64_t)out->own_cpu_ns, cost_of_round(p, now));
-	begin_round(p, now, 0, 0);
-	p->resting = rest_ns > 0;
-	p->resume_ns = now->ns + rest_ns;
+	p->resting = end_round(p, now, out);
 	return p->resting ? FOLLOW_REST : FOLLOW_ROUND;
+}
+
+void follow_plan_break(struct follow_plan *p, const struct follow_now *then, struct follow_round *out)
+{
+	end_round(p, then, out);
+	p->resting = true;
 }
 
 void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now)

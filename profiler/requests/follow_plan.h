@@ -49,6 +49,8 @@ void follow_plan_init(struct follow_plan *p, const struct follow_now *now);
 bool follow_plan_asks(const struct follow_plan *p, const struct follow_now *now);
 /* What is to be done now. FOLLOW_ROUND, FOLLOW_REST: a round is over, *out, and the next has begun, or nobody is to be followed until FOLLOW_RESUME comes. */
 enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now *now, struct follow_round *out);
+/* It was over at that moment, before its time: a rest has begun then. */
+void follow_plan_break(struct follow_plan *p, const struct follow_now *then, struct follow_round *out);
 void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now); /* requests are followed again */
 /* Whether requests are to be counted in the rest after that round. */
 bool follow_plan_counts(const struct follow_round *r);

@@ -82,6 +82,7 @@ static uint64_t window_dropped; /* of a window that lacks some nothing is told: 
 static uint64_t rest_until_ns;
 static struct event_budget budget;
 static struct follow_plan follow;
+static struct follow_now held; /* since when the agent keeps us waiting, and nobody is followed; ns 0: it does not */
 static _Atomic uint64_t call_events;
 static struct rest_told seen;
 static _Atomic uint64_t untracked, malformed;
@@ -275,8 +276,7 @@ static hresult requests_begin(void *info, const char **message)
 	follow_plan_init(&follow, &now);
 	open_sent_ns = now.ns;
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
-	window_dropped = 0;
-	rest_until_ns = 0;
+	window_dropped = rest_until_ns = held.ns = 0;
 	return hr;
 }
 
@@ -331,14 +331,25 @@ static void tick_window(struct channel_io *io, uint64_t now)
 
 static void stop_window(struct channel_io *io, uint64_t now)
 {
-	if (atomic_load(&switching))
+	if (atomic_exchange(&switching, false))
 		end_window(io, now);
-	atomic_store(&switching, false);
 }
 
-/* What is under way will end unseen. */
-static void begin_rest(struct channel_io *io, uint64_t now)
+void requests_hold(void)
 {
+	if (!atomic_load(&counting))
+		return;
+	held = follow_now();
+	atomic_store(&switching, false);
+	atomic_store(&counting, false);
+	event_pipe_stop(the_info);
+}
+
+/* The plan has just ended that round. What is under way will end unseen. */
+static void begin_rest(struct channel_io *io, const struct follow_round *round, bool counted)
+{
+	uint64_t rest_requests = rest_watch_count(), now = follow.since.ns;
+
 	request_send_open(io, now);
 	stop_window(io, now);
 	atomic_store(&counting, false);
@@ -346,6 +357,17 @@ static void begin_rest(struct channel_io *io, uint64_t now)
 	request_send_all(io);
 	request_table_reset(&requests_open);
 	request_calls_reset();
+	rest_watch_rest(the_info, counted, now);
+	request_send_round(io, round, rest_requests);
+	held.ns = 0;
+}
+
+static void end_hold(struct channel_io *io)
+{
+	struct follow_round round;
+
+	follow_plan_break(&follow, &held, &round);
+	begin_rest(io, &round, false);
 }
 
 static void end_rest(void)
@@ -371,7 +393,6 @@ static void tick_following(struct channel_io *io)
 {
 	struct follow_now now = follow_now();
 	struct follow_round round;
-	uint64_t rest_requests;
 
 	if (follow_plan_asks(&follow, &now))
 		request_table_each(&requests_open, note_slow, &now);
@@ -382,10 +403,7 @@ static void tick_following(struct channel_io *io)
 		request_send_round(io, &round, rest_watch_count());
 		return;
 	case FOLLOW_REST:
-		rest_requests = rest_watch_count();
-		begin_rest(io, now.ns);
-		rest_watch_rest(the_info, follow_plan_counts(&round), now.ns);
-		request_send_round(io, &round, rest_requests);
+		begin_rest(io, &round, follow_plan_counts(&round));
 		return;
 	case FOLLOW_RESUME:
 		end_rest();
@@ -397,8 +415,10 @@ void requests_tick(struct channel_io *io)
 	request_send_all(io);
 	answers_send(io);
 	grpc_methods_tick(the_info, now_ns());
+	if (held.ns)
+		end_hold(io);
 	tick_following(io);
-	if (follow.resting)
+	if (follow.resting || held.ns)
 		return;
 	uint64_t now = now_ns();
 	answers_look(io, now);
@@ -423,6 +443,8 @@ void requests_stop(void *info, struct channel_io *io)
 {
 	if (!requests_running())
 		return;
+	if (held.ns)
+		end_hold(io);
 	const struct follow_now now = follow_now();
 	struct follow_round round;
 
@@ -470,10 +492,9 @@ bool requests_answer(void *info, const struct channel_frame *request, struct cha
 		return true;
 	}
 	hresult hr = requests_begin(info, &message);
-	if (hr >= 0) {
+	if (hr >= 0)
 		send_requests_state(io);
-		return true;
-	}
-	channel_io_refuse(io, request->type, (uint32_t)hr, message);
+	else
+		channel_io_refuse(io, request->type, (uint32_t)hr, message);
 	return true;
 }

@@ -169,3 +169,37 @@ Test(follow_plan, requests_are_counted_in_rests_where_that_is_cheap)
 	cr_expect(follow_plan_counts(&(struct follow_round){.own_cpu_ns = 100 * 30000, .followed = 100}));
 	cr_expect_not(follow_plan_counts(&(struct follow_round){.own_cpu_ns = 100 * 30000 - 1, .followed = 100}));
 }
+
+/* The agent took nothing for nine seconds: the round ended when that began. */
+Test(follow_plan, a_round_that_breaks_off_is_followed_by_a_rest)
+{
+	struct follow_now now = {.ns = 5 * SECOND};
+	struct follow_round round;
+	struct follow_plan p;
+
+	follow_plan_init(&p, &now);
+	const struct follow_now then = {.ns = 5 * SECOND + SECOND / 2, .cpu_ns = SECOND / 4, .followed = 100};
+	follow_plan_break(&p, &then, &round);
+	cr_expect(round.start_ns == 5 * SECOND && round.end_ns == then.ns && round.followed == 100 && round.rest_ns == 0);
+	cr_expect(p.resting);
+	now = (struct follow_now){.ns = then.ns + 9ull * SECOND, .cpu_ns = SECOND, .followed = 100};
+	cr_assert_eq(follow_plan_step(&p, &now, &round), FOLLOW_RESUME);
+	follow_plan_resumed(&p, &now);
+	now.ns += SECOND;
+	now.followed += 10;
+	cr_assert_eq(follow_plan_step(&p, &now, &round), FOLLOW_ROUND);
+	cr_expect(round.rest_ns == 9ull * SECOND && round.rest_cpu_ns == SECOND - SECOND / 4 && round.followed == 10);
+}
+
+Test(follow_plan, a_round_that_breaks_off_pays_its_cost)
+{
+	struct follow_now now = {.ns = 5 * SECOND};
+	struct follow_round round;
+	struct follow_plan p;
+
+	follow_plan_init(&p, &now);
+	now = (struct follow_now){.ns = 5 * SECOND + SECOND / 2, .cpu_ns = SECOND, .followed = 100000};
+	follow_plan_break(&p, &now, &round);
+	now.ns += SECOND / 2;
+	cr_expect_eq(follow_plan_step(&p, &now, &round), FOLLOW_GO_ON, "it is not over its rest");
+}
