@@ -80,12 +80,6 @@ static struct channel_account account(void)
 	};
 }
 
-static void send_empty(uint16_t type)
-{
-	channel_io_begin(&io, type);
-	channel_io_end(&io);
-}
-
 static void send_account(uint16_t type)
 {
 	struct channel_account a = account();
@@ -256,7 +250,8 @@ static void serve_until_end(void)
 			return;
 		if (!ready && atomic_load(&complete)) {
 			ready = true;
-			send_empty(CHANNEL_READY);
+			channel_io_begin(&io, CHANNEL_READY);
+			channel_io_end(&io);
 		} else if (p[0].revents & POLLIN) {
 			if (!channel_io_fill(&io) || serve_all() != SERVED_ON || !channel_io_flush(&io)) /* answers do not wait for ticks */
 				return;

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* The module and its metadata stay until the function returns, or calls module_guard_yield(): after each batch of work. `path`: of its file, maybe empty. true: that is enough. */
+/* The module and its metadata stay until the function returns, or calls module_guard_yield(): after each batch of work. `path`: of its file, maybe empty.
+ * true: that is enough. */
 typedef bool modules_fn(void *ctx, void *info, cor_id module, const wchar16 *path);
 
 /* true: the function has said that it is enough. */

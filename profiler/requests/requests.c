@@ -259,10 +259,8 @@ static hresult requests_begin(void *info, const char **message)
 	answers_reset();
 	grpc_methods_reset();
 	grpc_methods_learn(info);
-	atomic_store(&seen.started, 0);
-	atomic_store(&seen.ended, 0);
+	seen = (struct rest_told){0};
 	atomic_store(&untracked, 0);
-	atomic_store(&seen.older, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&last_number, 0);
 	atomic_store(&call_events, 0);

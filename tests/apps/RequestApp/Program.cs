@@ -1,5 +1,5 @@
 // A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--redis PLACE] [--sqlserver] [--holding] [--apm]
-// [--opentelemetry] [--seconds N]` serves
+// [--opentelemetry] [--strangers] [--seconds N]` serves
 // HTTP/1.1 at its port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has
 // the same endpoints and measures nothing: for what others cost.
 namespace Shop;
@@ -54,6 +54,8 @@ public static class Program
             Apm.Start();
         if (args[0] == "all")
             Truth.Use(app);
+        if (args.Contains("--strangers")) // it takes the place of a source of Npgsql's, too
+            Strangers.Use(app);
         Truth.Map(app);
         Holding.Map(app);
         Apm.Map(app);
