@@ -12,6 +12,7 @@ void feeds_reset(void)
 {
 	allocs_reset();
 	exceptions_reset();
+	requests_reset();
 }
 
 static bool allocs_answers(uint16_t request)
@@ -61,6 +62,11 @@ void feeds_hold(void)
 	allocs_hold();
 	exceptions_hold();
 	requests_hold();
+}
+
+uint32_t feeds_left(void)
+{
+	return requests_left();
 }
 
 void feeds_stop(void *info, struct channel_io *io)

@@ -10,6 +10,7 @@ bool feeds_answer(void *info, const struct channel_frame *request, struct channe
 int feeds_tick_ms(void); /* until the next tick; -1: nothing runs */
 void feeds_tick(struct channel_io *io);
 void feeds_hold(void); /* the agent takes nothing: the application makes no events for it until the next tick */
+uint32_t feeds_left(void); /* enum channel_left: what cannot be undone of what they did in this session */
 void feeds_stop(void *info, struct channel_io *io);
 
 #endif

@@ -74,7 +74,7 @@ static struct channel_account account(void)
 		.memory_bytes = memory_bytes,
 		.pauses = p.count,
 		.paused_ns = p.total_ns,
-		.left = left,
+		.left = left | feeds_left(),
 		.collections = gc.count,
 		.collections_ns = gc.total_ns,
 	};
@@ -483,7 +483,7 @@ void session_detached(void)
 	/* A thread may be held in our code by the kernel: one whose stack has to be read from a disk that does not answer. */
 	for (int ms = 0; pause_watch_busy() && (ms < BUSY_MS || !stay_mapped()); ms++)
 		poll(NULL, 0, 1);
-	wire_put_u32(channel_io_begin(&io, CHANNEL_DETACHED), left);
+	wire_put_u32(channel_io_begin(&io, CHANNEL_DETACHED), left | feeds_left());
 	channel_io_end(&io);
 	channel_io_flush(&io);
 	close_session();

@@ -170,6 +170,17 @@ static void put_limits_json(const struct limits *l, struct report_file *f)
 	jsonw_end(w);
 }
 
+static void put_left_json(uint32_t left, struct json_writer *w)
+{
+	static const char *const names[] = {"events", "mappedLibrary", "activityTracking"}; /* by the bits of enum channel_left */
+
+	jsonw_array(w, "left");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (left >> i & 1)
+			jsonw_string(w, NULL, names[i]);
+	jsonw_end(w);
+}
+
 void report_head_json_end(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
@@ -186,6 +197,7 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	jsonw_integer(w, "droppedSamples", x->cost.dropped_samples);
 	jsonw_integer(w, "blockingCollections", x->cost.blocking_collections);
 	jsonw_integer(w, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
+	put_left_json(x->left, w);
 	jsonw_end(w);
 	jsonw_end(w);
 	buf_putc(&f->text, '\n');

@@ -25,6 +25,7 @@ struct session_facts {
 	bool held_unmeasured;    /* how long its threads waited could not be measured: 0 in the cost says nothing */
 	struct limits limits;    /* that it reached */
 	struct session_cost cost;
+	uint32_t left;           /* enum channel_left: what stays of it in the process */
 };
 
 void session_facts_copy(struct session_facts *out, const struct session_facts *from);

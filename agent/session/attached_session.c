@@ -230,7 +230,7 @@ void attached_session_detach(struct attached_session *s)
 		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
 		s->out->left_behind = true;
 	}
-	if (stats.left)
+	if (*session_ending_left(stats.left))
 		LOG_WARN("session", "the library could not undo all of what it did", LOG_S("left", session_ending_left(stats.left) + 2),
 			 LOG_I("pid", s->q->target->pid));
 	add_stats(&s->stats, &stats);
@@ -310,6 +310,7 @@ static void fill_session_facts(struct attached_session *s)
 	f->cost.samples = s->samples;
 	f->cost.blocking_collections = (int64_t)s->stats.collections;
 	f->cost.blocking_collections_us = (int64_t)(s->stats.collections_ns / 1000);
+	f->left = s->stats.left;
 	s->out->cost = f->cost;
 }
 

@@ -70,6 +70,7 @@ static const struct cor_event_provider sometimes[] = {
 };
 
 static void *the_info; /* while it runs */
+static bool tracked;   /* activities, in this session */
 static _Atomic bool on, counting;
 static uint64_t open_sent_ns, began_ns;
 static _Atomic bool switching;  /* the second session runs, and what it tells is sent */
@@ -163,27 +164,6 @@ static void on_request_stop(const struct event_pipe_event *e)
 	request_calls_end(r.number);
 }
 
-/* The route that the path was of, as far as its parameters tell. */
-static void note_template(uint32_t shape, const struct request_end *end)
-{
-	struct route_values values;
-	struct path_shape routed;
-	uint16_t len;
-
-	route_values_parse(&end->route, &values);
-	if (!values.count) {
-		shape_table_note_template(shape, shape);
-		return;
-	}
-	const char *text = shape_table_text(shape, &len);
-	if (!text)
-		return;
-	path_shape_make_routed(text, len, &end->path, &values, &routed);
-	uint32_t number = shape_table_intern(&routed);
-	if (number)
-		shape_table_note_template(shape, number);
-}
-
 /* It costs more than a switch. */
 static void on_response(const struct event_pipe_event *e, const struct request_end *end)
 {
@@ -196,7 +176,7 @@ static void on_response(const struct event_pipe_event *e, const struct request_e
 		return;
 	if (end->stream == REQUEST_GRPC && r.stream == REQUEST_NO_STREAM)
 		grpc_methods_missed();
-	note_template(shape, end);
+	shape_table_note_route(shape, &end->path, &end->route);
 	answers_put(&r, e->time_ns, end);
 }
 
@@ -229,6 +209,16 @@ bool requests_answers(uint16_t request)
 	return request == CHANNEL_REQUESTS_START || request == CHANNEL_REQUESTS_STOP;
 }
 
+void requests_reset(void)
+{
+	tracked = false;
+}
+
+uint32_t requests_left(void)
+{
+	return tracked ? CHANNEL_LEFT_TRACKING : 0;
+}
+
 bool requests_running(void)
 {
 	return atomic_load(&on);
@@ -244,6 +234,7 @@ static hresult begin_following(const char **message)
 	atomic_store(&counting, true);
 	hresult hr = event_pipe_start(the_info, always, sizeof always / sizeof *always, on_request_event, message);
 	atomic_store(&counting, hr >= 0);
+	tracked |= hr >= 0;
 	return hr;
 }
 

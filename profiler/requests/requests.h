@@ -14,6 +14,8 @@ bool requests_answers(uint16_t request); /* whether it is one of these */
 /* REQUESTS_START or REQUESTS_STOP. false: the request is malformed. */
 bool requests_answer(void *info, const struct channel_frame *request, struct channel_io *io);
 bool requests_running(void);
+void requests_reset(void); /* of a session that begins */
+uint32_t requests_left(void); /* enum channel_left */
 void requests_tick(struct channel_io *io); /* every REQUESTS_TICK_MS */
 void requests_hold(void); /* the agent takes nothing: makes the application make no more events until the next tick */
 /* Ends the EventPipe sessions and sends what is left. Nothing when none runs. */

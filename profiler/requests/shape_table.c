@@ -162,6 +162,26 @@ void shape_table_note_template(uint32_t number, uint32_t template)
 		atomic_store_explicit(&shapes.templates[number], SHAPE_TEMPLATES, memory_order_relaxed);
 }
 
+void shape_table_note_route(uint32_t number, const struct event_text *path, const struct event_text *route)
+{
+	struct route_values values;
+	struct path_shape routed;
+	uint16_t len;
+
+	route_values_parse(route, &values);
+	if (!values.count) {
+		shape_table_note_template(number, number);
+		return;
+	}
+	const char *text = shape_table_text(number, &len);
+	if (!text)
+		return;
+	path_shape_make_routed(text, len, path, &values, &routed);
+	uint32_t template = shape_table_intern(&routed);
+	if (template)
+		shape_table_note_template(number, template);
+}
+
 uint32_t shape_table_template(uint32_t number)
 {
 	return atomic_load_explicit(&shapes.templates[number], memory_order_relaxed);

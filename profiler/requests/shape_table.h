@@ -16,6 +16,9 @@ uint32_t shape_table_intern_call(const struct path_shape *s);
 /* A request of the first shape was of the second, which names its route's parameters; itself: the route has none. */
 void shape_table_note_template(uint32_t number, uint32_t template);
 
+/* A request of the shape had that path, of which its route took these values (route_values.h): notes the template that they make of it. */
+void shape_table_note_route(uint32_t number, const struct event_text *path, const struct event_text *route);
+
 /* Own thread. */
 void shape_table_reset(void);   /* while nobody interns */
 uint32_t shape_table_count(void); /* numbers 1 to this one are given */

@@ -327,6 +327,11 @@ const Report = (() => {
 		const us = r.cost.maxWaitMicroseconds;
 		return us === null ? 'not measured' : us > 0 ? milliseconds(us) : 'none';
 	}
+	const leftTexts = {
+		events: 'the runtime goes on to make the events of this session: it would not end them',
+		mappedLibrary: 'the profiler\'s library is mapped until the process ends, without a thread',
+		activityTracking: 'the runtime\'s activity tracking stays on until the process ends: who listens to its event sources later pays for it',
+	};
 	function costRows(r) {
 		const c = r.cost, n = c.blockingCollections;
 		return [
@@ -336,6 +341,7 @@ const Report = (() => {
 				`${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
 			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
 			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
+			['Left in the process', (c.left || []).map(what => leftTexts[what] || what).join('; ') || null],
 			['Session', r.session.name ? r.session.namespace + '/' + r.session.name : null],
 			['Requested by', r.session.requestedBy || null],
 		];
