@@ -2,6 +2,7 @@
 #include "profiler/clr/event_pipe.h"
 
 #include "profiler/clr/event_mask.h"
+#include "profiler/clr/runtime_signal.h"
 #include "profiler/base/own_thread.h"
 
 #include <linux/futex.h>
@@ -213,7 +214,9 @@ static bool has_name(cor_id provider, const wchar16 *wanted_name)
 
 static bool is_of_pipe(struct pipe *p, cor_id provider, uint32_t *index)
 {
-	for (*index = 0; *index < p->count; ++*index)
+	uint32_t count = atomic_load_explicit(&p->count, memory_order_acquire);
+
+	for (*index = 0; *index < count; ++*index)
 		if (atomic_load_explicit(&p->handles[*index], memory_order_relaxed) == provider)
 			return true;
 	return false;

@@ -1,4 +1,4 @@
-/* Context: own thread. */
+/* Context: own thread, and threads of ours that run code of the runtime. */
 #include "profiler/clr/runtime_signal.h"
 
 #include <stdint.h>
@@ -36,4 +36,16 @@ int runtime_signal_find(struct sigaction *out)
 		if (sigaction(signo, NULL, out) == 0 && runtime_signal_is(signo, out, &fault))
 			return signo;
 	return 0;
+}
+
+void runtime_signal_unblock(void)
+{
+	struct sigaction runtimes;
+	int signo = runtime_signal_find(&runtimes);
+	sigset_t set;
+
+	if (!signo || pthread_sigmask(SIG_SETMASK, NULL, &set))
+		return;
+	sigdelset(&set, signo);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
 }

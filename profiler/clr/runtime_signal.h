@@ -11,6 +11,8 @@
 /* The signal and the runtime's disposition of it; 0 when there is none that is safe to use, for instance because something else
  * handles memory faults in front of the runtime. */
 int runtime_signal_find(struct sigaction *out);
+/* On a thread of ours that runs code of the runtime, before it does: lets it be interrupted like the runtime's own, or a collection may wait for it. */
+void runtime_signal_unblock(void);
 /* Pure: whether `a`, the disposition of `signo`, is the runtime's, given that of SIGSEGV. */
 bool runtime_signal_is(int signo, const struct sigaction *a, const struct sigaction *fault);
 

@@ -3,6 +3,7 @@
 
 #include "profiler/clr/cor_heap_abi.h"
 #include "profiler/clr/event_mask.h"
+#include "profiler/clr/runtime_signal.h"
 #include "profiler/base/own_thread.h"
 
 #include <stdatomic.h>
@@ -32,6 +33,7 @@ void runtime_thread_created(void)
 static void *run_main(void *unused)
 {
 	(void)unused;
+	runtime_signal_unblock();
 	atomic_store(&runner, syscall(SYS_gettid));
 	info_event_pipe_stop_session(run.info, NO_SESSION);
 	atomic_store(&runner, 0);

@@ -51,3 +51,19 @@ Test(runtime_signal, is_found_among_this_process_s)
 	cr_assert_eq(runtime_signal_find(&found), SIGRTMIN + 5);
 	cr_assert(found.sa_sigaction == handler);
 }
+
+Test(runtime_signal, a_thread_of_ours_lets_the_runtime_interrupt_it)
+{
+	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, fault = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	sigset_t blocked;
+
+	sigaction(SIGRTMIN + 5, &a, NULL);
+	sigaddset(&fault.sa_mask, SIGRTMIN + 5);
+	sigaction(SIGSEGV, &fault, NULL);
+	sigfillset(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	runtime_signal_unblock();
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	cr_expect_not(sigismember(&blocked, SIGRTMIN + 5));
+	cr_expect(sigismember(&blocked, SIGRTMIN + 4) && sigismember(&blocked, SIGPROF));
+}
