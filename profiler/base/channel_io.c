@@ -10,6 +10,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* A number that the kernel gives to no other socket (Linux 4.12); 0: it is none, or the kernel gives none. */
+static uint64_t socket_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof cookie;
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
 int channel_io_connect(struct channel_io *io, struct channel_text path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -29,13 +38,23 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
 		return error ? error : EIO;
 	}
 	io->fd = fd;
+	io->cookie = socket_cookie(fd);
 	return 0;
+}
+
+/* An application that closes a number twice closes one of ours, and the next that it opens may have that number: it is the application's then, and is
+ * neither read nor written nor closed. Between this question and what follows it a moment is left. */
+static bool has_socket(struct channel_io *io)
+{
+	if (io->fd >= 0 && socket_cookie(io->fd) != io->cookie)
+		io->fd = -1;
+	return io->fd >= 0;
 }
 
 /* Closed for a child of the application, too, that was forked meanwhile and has the descriptor: the agent shall not wait for its end. */
 void channel_io_close(struct channel_io *io)
 {
-	if (io->fd >= 0) {
+	if (has_socket(io)) {
 		shutdown(io->fd, SHUT_RDWR);
 		close(io->fd);
 	}
@@ -90,7 +109,7 @@ bool channel_io_flush(struct channel_io *io)
 	uint64_t began_ns = io->out_len ? now_ns() : 0;
 	size_t sent = 0;
 
-	while (io->fd >= 0 && sent < io->out_len) {
+	while (sent < io->out_len && has_socket(io)) {
 		ssize_t n = send(io->fd, io->out + sent, io->out_len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n > 0) {
 			sent += (size_t)n;
@@ -146,7 +165,7 @@ bool channel_io_fill(struct channel_io *io)
 		io->in_len -= io->in_used;
 		io->in_used = 0;
 	}
-	if (io->fd < 0)
+	if (!has_socket(io))
 		return false;
 	ssize_t n = receive_with_fd(io, io->in + io->in_len, sizeof io->in - io->in_len);
 	if (n > 0)

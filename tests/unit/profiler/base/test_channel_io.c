@@ -100,3 +100,23 @@ Test(channel_io, nothing_waits_when_it_is_time_to_give_up)
 	cr_expect_not(channel_io_flush(&io));
 	cr_expect_eq(stalls, 0);
 }
+
+/* The application has closed a number twice, and has opened something else, which has our number now. */
+Test(channel_io, what_the_application_has_at_our_number_is_left_alone)
+{
+	int its[2], ours;
+	char byte;
+
+	connect_to_agent();
+	ours = io.fd;
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, its), 0);
+	cr_assert_eq(dup2(its[0], ours), ours);
+	cr_assert_eq(write(its[1], "abc", 3), 3);
+	channel_io_begin(&io, CHANNEL_READY);
+	channel_io_end(&io);
+	cr_expect_not(channel_io_flush(&io));
+	cr_expect_not(channel_io_fill(&io));
+	channel_io_close(&io);
+	cr_expect_eq(recv(its[1], &byte, 1, MSG_DONTWAIT), -1, "nothing was sent into it");
+	cr_expect_eq(read(ours, &byte, 1), 1, "it is open, and what came for it is there");
+}
