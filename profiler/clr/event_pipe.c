@@ -29,9 +29,10 @@ static _Atomic uint32_t order; /* a futex: what the thread is to do; AT_REST aga
 static bool has_thread;
 static pthread_t thread;
 
+/* Threads of the application read it while it is set: the count is set last, and read first. */
 struct pipe {
-	const struct cor_event_provider *providers;
-	uint32_t count;
+	const struct cor_event_provider *_Atomic providers;
+	_Atomic uint32_t count;
 	uint64_t session;                             /* 0: none */
 	_Atomic cor_id handles[EVENT_PIPE_PROVIDERS]; /* of the providers, as they are met */
 };
@@ -61,6 +62,7 @@ static void *thread_main(void *unused)
 
 	(void)unused;
 	own_thread_name();
+	runtime_signal_unblock();
 	do {
 		wait_while(AT_REST);
 		o = atomic_load(&order);
@@ -93,10 +95,11 @@ static hresult make_thread(void)
 
 static hresult start_pipe(struct pipe *p, void *info, const struct cor_event_provider *providers, uint32_t count, const char **message)
 {
-	p->providers = providers;
-	p->count = count;
+	atomic_store(&p->count, 0);
+	atomic_store(&p->providers, providers);
 	for (uint32_t i = 0; i < EVENT_PIPE_PROVIDERS; i++)
 		atomic_store(&p->handles[i], 0);
+	atomic_store(&p->count, count);
 	*message = "EventPipeStartSession failed";
 	call = (struct call){.info = info, .providers = providers, .count = count};
 	hresult hr = on_the_thread(START);
@@ -134,7 +137,7 @@ hresult event_pipe_start(void *info, const struct cor_event_provider *providers,
 	if (hr < 0)
 		return hr;
 	the_info = info;
-	second.count = 0;
+	atomic_store(&second.count, 0);
 	atomic_store(&receiver, on_event);
 	hr = start_pipe(&first, info, providers, count, message);
 	if (hr >= 0)
@@ -224,8 +227,11 @@ static bool is_of_pipe(struct pipe *p, cor_id provider, uint32_t *index)
 
 static bool is_met_by_pipe(struct pipe *p, cor_id provider, uint32_t *index)
 {
-	for (*index = 0; *index < p->count; ++*index)
-		if (has_name(provider, p->providers[*index].name)) {
+	uint32_t count = atomic_load_explicit(&p->count, memory_order_acquire);
+	const struct cor_event_provider *providers = atomic_load_explicit(&p->providers, memory_order_acquire);
+
+	for (*index = 0; *index < count; ++*index)
+		if (has_name(provider, providers[*index].name)) {
 			atomic_store_explicit(&p->handles[*index], provider, memory_order_relaxed);
 			return true;
 		}
