@@ -11,7 +11,7 @@ Report.source = (() => {
 		const to = at.file ? at.link : source.link, whole = fileOf(source, at) + ':' + at.line;
 		const node = make(/^https?:\/\//.test(to || '') ? 'a' : 'span', text);
 		if (node.tagName === 'A') Object.assign(node, {href: `${to}#L${at.line}`, target: '_blank', rel: 'noopener noreferrer'});
-		node.title = whole;
+		node.title = node.tagName === 'A' ? `${whole} at ${new URL(to).host}` : whole;
 		return node;
 	}
 
