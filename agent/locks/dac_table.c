@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PATH_BYTES 4352
+#define FILES_MAX 8 /* that may be the runtime's: a process may map thousands of its name */
 
 /* Opens what a line of /proc/PID/maps maps, as the process sees it; -1: not to be had. */
 static int open_mapped(int proc_fd, const struct proc_map *map)
@@ -39,12 +40,14 @@ bool dac_table_export(int proc_fd, const char *name, uint64_t *address, uint64_t
 	const char *line;
 	size_t len;
 	bool found = false;
+	int files = 0;
 	if (proc_lines_open(&lines, proc_fd, "maps") < 0)
 		return false;
-	while (!found && proc_lines_next(&lines, &line, &len)) {
+	while (!found && files < FILES_MAX && proc_lines_next(&lines, &line, &len)) {
 		struct proc_map map;
 		if (proc_parse_map_line(line, len, &map) < 0 || !may_hold_runtime(proc_fd, &map))
 			continue;
+		files++;
 		AUTO_FD int fd = open_mapped(proc_fd, &map);
 		found = fd >= 0 && elf_probe_export(fd, name, address, size) == 0;
 		*address += found ? map.start : 0;

@@ -31,6 +31,8 @@ static void put_variable(void *ctx, bool of_method, uint32_t index, void *out)
 {
 	const struct signature_reader *r = ctx;
 	char text[16];
+	if (name_writer_full(out))
+		return;
 	if (r->variable) {
 		r->variable(r->ctx, of_method, index, out);
 		return;
@@ -67,6 +69,8 @@ static void put_type(const struct signature_reader *r, uint32_t token, bool with
 {
 	char name[NAME_BYTES];
 	uint32_t row = token & 0xffffff, table = token >> 24;
+	if (name_writer_full(out)) /* many may be named in few bytes */
+		return;
 	bool named = table == METADATA_TYPE_DEF   ? image_metadata_nested_type(r->memory, r->metadata, row, name, sizeof name)
 		     : table == METADATA_TYPE_REF && image_metadata_type_ref(r->memory, r->metadata, row, name, sizeof name);
 	if (table == METADATA_TYPE_SPEC && !within)

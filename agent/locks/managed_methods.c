@@ -91,9 +91,10 @@ static const struct image_metadata *metadata_at(struct managed_methods *x, uint6
 
 static void put_type(struct managed_methods *x, uint64_t type, int depth, struct name_writer *w);
 
+/* A type may be an argument of itself, many times: what has no room is not looked for. */
 static void put_arguments(struct managed_methods *x, uint64_t list, uint32_t count, int depth, struct name_writer *w)
 {
-	for (uint32_t i = 0; i < count && i < MANAGED_ARGUMENTS_MAX; i++) {
+	for (uint32_t i = 0; i < count && i < MANAGED_ARGUMENTS_MAX && !name_writer_full(w); i++) {
 		if (i)
 			name_writer_put(w, ",");
 		put_type(x, word_at(x, list + 8 * (uint64_t)i), depth, w);

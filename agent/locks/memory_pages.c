@@ -35,7 +35,7 @@ static size_t read_paged(void *ctx, uint64_t address, void *out, size_t n)
 
 void memory_pages_init(struct memory_pages *p, const struct process_memory *source)
 {
-	*p = (struct memory_pages){.memory = {.read = read_paged, .ctx = p, .fd = -1}, .source = source};
+	*p = (struct memory_pages){.memory = {.read = read_paged, .ctx = p, .fd = -1, .budget = source->budget}, .source = source};
 	p->pages = mem_calloc(PAGES, sizeof *p->pages);
 }
 

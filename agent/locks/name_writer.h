@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_NAME_WRITER_H
 #define DRDOTNET_NAME_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@ struct name_writer {
 };
 
 #define NAME_WRITER_ON(array) ((struct name_writer){(array), 0, sizeof(array)})
+
+static inline bool name_writer_full(const struct name_writer *w)
+{
+	return w->used + 1 == w->size;
+}
 
 static inline void name_writer_put(void *writer, const char *text)
 {

@@ -33,12 +33,12 @@ void process_memory_close(struct process_memory *m)
 
 size_t process_memory_read(const struct process_memory *m, uint64_t address, void *out, size_t n)
 {
-	return m->read(m->ctx, address, out, n);
+	return work_budget_spend(m->budget, 1 + n / WORK_STEP_BYTES) ? m->read(m->ctx, address, out, n) : 0;
 }
 
 bool process_memory_whole(const struct process_memory *m, uint64_t address, void *out, size_t n)
 {
-	return m->read(m->ctx, address, out, n) == n;
+	return process_memory_read(m, address, out, n) == n;
 }
 
 uint64_t process_memory_word(const struct process_memory *m, uint64_t address)

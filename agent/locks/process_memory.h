@@ -3,6 +3,8 @@
 #ifndef DRDOTNET_PROCESS_MEMORY_H
 #define DRDOTNET_PROCESS_MEMORY_H
 
+#include "agent/host/work_budget.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +14,7 @@ struct process_memory {
 	size_t (*read)(void *ctx, uint64_t address, void *out, size_t n);
 	void *ctx;
 	int fd;
+	struct work_budget *budget; /* borrowed: reads that it refuses give nothing; NULL: there is none */
 };
 
 /* Of the process of an open /proc/PID. -1 with errno. */

@@ -109,7 +109,13 @@ static void keep_waited(struct sync_table *t, const struct monitor *x, size_t *c
 	t->waited[t->waited_count++] = *x;
 }
 
-void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out)
+static int by_sync_block(const void *a, const void *b)
+{
+	const struct monitor *x = a, *y = b;
+	return (x->sync_block > y->sync_block) - (x->sync_block < y->sync_block);
+}
+
+static void read_entries(const struct process_memory *m, uint64_t table, struct sync_table *out)
 {
 	struct entry chunk[CHUNK];
 	struct monitor x;
@@ -131,20 +137,22 @@ void sync_table_read(const struct process_memory *m, uint64_t table, struct sync
 	}
 }
 
+void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out)
+{
+	read_entries(m, table, out);
+	if (out->waited_count)
+		qsort(out->waited, out->waited_count, sizeof *out->waited, by_sync_block);
+}
+
 uint32_t sync_table_waited(const struct sync_table *t, const uint64_t *words, size_t count)
 {
-	uint64_t lowest = UINT64_MAX, highest = 0;
-	for (size_t i = 0; i < t->waited_count; i++) {
-		uint64_t at = t->waited[i].sync_block;
-		lowest = at < lowest ? at : lowest;
-		highest = at > highest ? at : highest;
-	}
-	for (size_t k = 0; k < count; k++) {
-		if (words[k] < lowest || words[k] > highest)
+	for (size_t k = 0; k < count && t->waited_count; k++) {
+		const struct monitor key = {.sync_block = words[k]};
+		if (words[k] < t->waited[0].sync_block || words[k] > t->waited[t->waited_count - 1].sync_block)
 			continue;
-		for (size_t i = 0; i < t->waited_count; i++)
-			if (t->waited[i].sync_block == words[k])
-				return (uint32_t)i;
+		const struct monitor *found = bsearch(&key, t->waited, t->waited_count, sizeof key, by_sync_block);
+		if (found)
+			return (uint32_t)(found - t->waited);
 	}
 	return UINT32_MAX;
 }

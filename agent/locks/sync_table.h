@@ -28,7 +28,7 @@ struct monitor { /* or a lock of another kind: then it has no sync_block */
 };
 
 struct sync_table {
-	struct monitor *waited; /* those with waiters, in the table's order */
+	struct monitor *waited; /* those with waiters, by their sync_block */
 	size_t waited_count;
 	size_t entries;         /* monitors in the table */
 	bool full;              /* there are more */
@@ -45,7 +45,7 @@ void sync_table_read(const struct process_memory *m, uint64_t table, struct sync
 void sync_table_fini(struct sync_table *t);
 
 /* The monitor whose SyncBlock a stack holds, the innermost first: what a thread waits for that sleeps on a futex. UINT32_MAX: none. `words` from the
- * stack's top. Pure. */
+ * stack's top; t->waited as sync_table_read() gives it. Pure. */
 uint32_t sync_table_waited(const struct sync_table *t, const uint64_t *words, size_t count);
 
 #endif

@@ -3,6 +3,7 @@
 #include "agent/discover/preflight.h"
 #include "agent/host/cgroup.h"
 #include "agent/host/proc.h"
+#include "agent/host/work_budget.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -277,6 +278,16 @@ static const struct session_step steps[] = {
 
 /* the end ------------------------------------------------------------------------------------------------------- */
 
+/* What the process would have had us read was more than is read of any. */
+static void note_work(struct attached_session *s)
+{
+	char what[WORK_WORDS_BYTES];
+	if (work_thread_passed())
+		limits_note(&s->facts.limits, "work", (int64_t)WORK_STEPS, -1,
+			    "Not all %s were read: the process's memory or files would take more than %llu million steps or %lld s of CPU time.",
+			    work_words(work_thread_passed(), what), (unsigned long long)WORK_STEPS / 1000000, (long long)(WORK_CPU_NS / 1000000000));
+}
+
 /* The one way out, whatever has happened: no collecting, no library, no file of ours. */
 static void leave_target(struct attached_session *s)
 {
@@ -287,6 +298,7 @@ static void leave_target(struct attached_session *s)
 		s->ending = ENDED_PAUSE;
 	if (s->profiler->take)
 		s->profiler->take(s);
+	note_work(s);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
 	if (s->pid_fd >= 0)

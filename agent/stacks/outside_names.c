@@ -16,7 +16,8 @@ struct outside_function {
 };
 
 struct outside_names {
-	const struct process_memory *memory;
+	struct process_memory memory; /* with the budget */
+	struct work_budget budget;
 	const struct runtime_contract *contract;
 	struct code_map map;
 	struct managed_methods *methods;
@@ -28,10 +29,12 @@ struct outside_names {
 struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac)
 {
 	struct outside_names *n = mem_alloc(sizeof *n);
-	n->memory = m;
+	n->memory = *m;
+	n->memory.budget = &n->budget;
+	work_budget_init(&n->budget, WORK_NAMES);
 	n->contract = c;
-	code_map_init(&n->map, m, &c->code, dac->words, dac->count);
-	n->methods = managed_methods_new(m, c);
+	code_map_init(&n->map, &n->memory, &c->code, dac->words, dac->count);
+	n->methods = managed_methods_new(&n->memory, c);
 	return n;
 }
 
@@ -61,11 +64,25 @@ bool outside_names_able(const struct outside_names *n)
 	return n->contract->known && n->contract->code.known;
 }
 
-/* Of one question: structures lie together. */
 static void use_memory(struct outside_names *n, const struct process_memory *m)
 {
 	n->map.memory = m;
 	managed_methods_use(n->methods, m);
+}
+
+/* Of one question: structures lie together. */
+static void begin_question(struct outside_names *n, struct memory_pages *pages)
+{
+	memory_pages_init(pages, &n->memory);
+	use_memory(n, &pages->memory);
+	work_budget_begin(&n->budget);
+}
+
+static void end_question(struct outside_names *n, struct memory_pages *pages)
+{
+	work_budget_end(&n->budget);
+	use_memory(n, &n->memory);
+	memory_pages_fini(pages);
 }
 
 static const char *text_or_null(const char *text)
@@ -119,12 +136,10 @@ int outside_names_resolve(void *ctx, const uint64_t *ips, size_t count, const st
 	struct outside_names *n = ctx;
 	struct memory_pages pages;
 	struct managed_code code;
-	memory_pages_init(&pages, n->memory);
-	use_memory(n, &pages.memory);
+	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++)
 		out[i] = code_map_find(&n->map, ips[i], &code) ? function_of(n, code.method) : NULL;
-	use_memory(n, n->memory);
-	memory_pages_fini(&pages);
+	end_question(n, &pages);
 	return 0;
 }
 
@@ -133,13 +148,11 @@ int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct chan
 	struct outside_names *n = ctx;
 	struct memory_pages pages;
 	struct managed_code code;
-	memory_pages_init(&pages, n->memory);
-	use_memory(n, &pages.memory);
+	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++) {
 		bool found = code_map_find(&n->map, ips[i], &code);
 		out[i] = (struct channel_code_body){.start = found ? code.start : 0, .bytes = found ? code.bytes : 0};
 	}
-	use_memory(n, n->memory);
-	memory_pages_fini(&pages);
+	end_question(n, &pages);
 	return 0;
 }

@@ -15,7 +15,7 @@
 
 static bool read_symbols_at(const struct elf_symbols *s, uint64_t offset, void *out, size_t len)
 {
-	if (offset > MAX_FILE_BYTES)
+	if (offset > MAX_FILE_BYTES || !work_budget_spend(s->budget, 1))
 		return false;
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pread(s->fd, (uint8_t *)out + done, len - done, (off_t)(offset + done));
@@ -113,9 +113,9 @@ static void read_symbols(struct elf_symbols *s, const Elf64_Shdr *table)
 	uint64_t left = table->sh_size / sizeof(Elf64_Sym), at = table->sh_offset;
 	size_t cap = 0;
 	Elf64_Sym chunk[CHUNK];
-	while (left > 0 && s->symbol_count < ELF_MAX_SYMBOLS) {
+	while (left > 0 && s->symbol_count < ELF_MAX_SYMBOLS) { /* a table may be a hole of a terabyte */
 		size_t n = left < CHUNK ? (size_t)left : CHUNK;
-		if (!read_symbols_at(s, at, chunk, n * sizeof *chunk))
+		if (!work_budget_spend(s->budget, n) || !read_symbols_at(s, at, chunk, n * sizeof *chunk))
 			break;
 		for (size_t i = 0; i < n && s->symbol_count < ELF_MAX_SYMBOLS; i++) {
 			const Elf64_Sym *y = &chunk[i];
@@ -135,9 +135,9 @@ static void read_symbols(struct elf_symbols *s, const Elf64_Shdr *table)
 		qsort(s->symbols, s->symbol_count, sizeof *s->symbols, symbol_by_value);
 }
 
-int elf_symbols_load_take(struct elf_symbols *s, int fd, struct err *e)
+int elf_symbols_load_take(struct elf_symbols *s, int fd, struct work_budget *budget, struct err *e)
 {
-	*s = (struct elf_symbols){.fd = fd};
+	*s = (struct elf_symbols){.fd = fd, .budget = budget};
 	struct stat st;
 	Elf64_Ehdr h;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_symbols_at(s, 0, &h, sizeof h) || !header_is_ours(&h) ||
@@ -193,7 +193,7 @@ static const struct elf_symbol *symbol_before(const struct elf_symbols *s, uint6
 bool elf_symbols_name(const struct elf_symbols *s, uint64_t address, char name[ELF_NAME_SIZE])
 {
 	const struct elf_symbol *y = symbol_before(s, address);
-	if (!y || (y->size && address - y->value >= y->size) || y->name >= s->names_bytes || s->names_offset > MAX_FILE_BYTES)
+	if (!work_budget_spend(s->budget, 1) || !y || (y->size && address - y->value >= y->size) || y->name >= s->names_bytes || s->names_offset > MAX_FILE_BYTES)
 		return false;
 	/* Without a size it reaches to the next symbol; but a function that the unwind table knows and that begins later is another. */
 	if (!y->size && elf_symbols_function_start(s, address) > y->value && s->eh_count)

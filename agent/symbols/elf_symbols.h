@@ -1,10 +1,11 @@
 /* The functions of one ELF file, to name addresses in it: .symtab, or .dynsym where that is stripped, and the table of
  * function starts in .eh_frame_hdr, which tells functions apart even where they have no name. The file is the pod's and hostile:
- * every offset is checked against its size, at most ELF_MAX_SYMBOLS are kept. Format: System V ABI (elf(5)), LSB .eh_frame_hdr.
+ * every offset is checked against its size, at most ELF_MAX_SYMBOLS are kept, and what is read is as long as its budget. Format: System V ABI (elf(5)), LSB .eh_frame_hdr.
  * Keeps the descriptor: names are read from the file when they are asked for. One thread. */
 #ifndef DRDOTNET_ELF_SYMBOLS_H
 #define DRDOTNET_ELF_SYMBOLS_H
 
+#include "agent/host/work_budget.h"
 #include "common/base/err.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct elf_load {
 
 struct elf_symbols {
 	int fd;
+	struct work_budget *budget; /* borrowed; NULL: there is none */
 	struct elf_load loads[ELF_MAX_LOADS];
 	size_t load_count;
 	struct elf_symbol *symbols; /* by value */
@@ -38,7 +40,7 @@ struct elf_symbols {
 
 /* Takes over `fd` also when it fails. ERR_PROTOCOL: not an ELF file of this machine's class and byte order. A file without
  * symbols is none: it loads, and names nothing. */
-int elf_symbols_load_take(struct elf_symbols *s, int fd, struct err *e);
+int elf_symbols_load_take(struct elf_symbols *s, int fd, struct work_budget *budget, struct err *e);
 void elf_symbols_fini(struct elf_symbols *s);
 
 /* The virtual address of a place in the file; false when no loadable segment holds it. */

@@ -22,12 +22,14 @@ struct native_symbols {
 	int root_fd;
 	struct native_file *files;
 	size_t count, cap;
+	struct work_budget budget;
 };
 
 struct native_symbols *native_symbols_new(int root_fd)
 {
 	struct native_symbols *n = mem_alloc(sizeof *n);
 	n->root_fd = root_fd;
+	work_budget_init(&n->budget, WORK_SYMBOLS);
 	return n;
 }
 
@@ -55,13 +57,13 @@ static struct native_file *open_native_file(struct native_symbols *n, const stru
 	*f = (struct native_file){.file = file, .elf = {.fd = -1}};
 	if (n->root_fd >= 0 && m->files[file].path[0] == '/') {
 		int fd = target_fs_open_regular(n->root_fd, m->files[file].path);
-		f->usable = elf_symbols_load_take(&f->elf, fd, NULL) == 0;
+		f->usable = elf_symbols_load_take(&f->elf, fd, &n->budget, NULL) == 0;
 	}
 	return f;
 }
 
-bool native_symbols_find(struct native_symbols *n, const struct maps *m, const struct map_entry *entry, uint64_t ip,
-			 char name[NATIVE_NAME_SIZE], uint64_t *offset)
+static bool find_native(struct native_symbols *n, const struct maps *m, const struct map_entry *entry, uint64_t ip, char name[NATIVE_NAME_SIZE],
+			uint64_t *offset)
 {
 	uint64_t in_file = ip - entry->start + entry->offset, address;
 	char symbol[ELF_NAME_SIZE];
@@ -77,6 +79,15 @@ bool native_symbols_find(struct native_symbols *n, const struct maps *m, const s
 	if (start <= address && address - start <= in_file)
 		*offset = in_file - (address - start);
 	return false;
+}
+
+bool native_symbols_find(struct native_symbols *n, const struct maps *m, const struct map_entry *entry, uint64_t ip,
+			 char name[NATIVE_NAME_SIZE], uint64_t *offset)
+{
+	work_budget_begin(&n->budget);
+	bool found = find_native(n, m, entry, ip, name, offset);
+	work_budget_end(&n->budget);
+	return found;
 }
 
 /* demangling ---------------------------------------------------------------------------------------------------- */

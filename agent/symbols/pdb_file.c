@@ -27,11 +27,14 @@ static size_t pdb_most_bytes(const struct pdb_place *p)
 	return p->most_bytes < SOURCE_PDB_MAX_BYTES ? p->most_bytes : SOURCE_PDB_MAX_BYTES;
 }
 
+/* Before so many bytes are read or unpacked. */
 static int refuse_pdb_size(const struct pdb_place *p, uint64_t bytes, struct err *e)
 {
 	if (bytes > SOURCE_PDB_MAX_BYTES)
 		return err_set(e, ERR_INVALID, 0, "its symbols are larger than %u MiB", SOURCE_PDB_MAX_BYTES >> 20);
-	return bytes > p->most_bytes ? err_set(e, ERR_INVALID, 0, "the symbols of other modules have used the room that there is") : 0;
+	if (bytes > p->most_bytes)
+		return err_set(e, ERR_INVALID, 0, "the symbols of other modules have used the room that there is");
+	return work_budget_spend(p->budget, 1 + bytes / WORK_STEP_BYTES) ? 0 : err_set(e, ERR_INVALID, 0, "reading the symbols took too much work");
 }
 
 /* MPDB, the size when unpacked, then a raw deflate stream. */
@@ -111,6 +114,7 @@ uint8_t *pdb_file_load(const struct pdb_place *place, struct portable_pdb *pdb, 
 	AUTO_FREE uint8_t *data = d.embedded_bytes ? unpack_embedded_pdb(place, &d, bytes, e) : find_pdb_file(place, d.name, bytes, e);
 	if (!data || portable_pdb_open(pdb, data, *bytes, e) < 0)
 		return NULL;
+	pdb->budget = place->budget;
 	if (memcmp(pdb->id, d.id, sizeof d.id) != 0) {
 		err_set(e, ERR_INVALID, 0, "the symbols beside it are of another build");
 		return NULL;

@@ -10,9 +10,10 @@ struct pdb_place {
 	const char *path;    /* of the assembly, as the process sees it */
 	uint64_t image;      /* in its memory */
 	size_t most_bytes;   /* there is room for so many, SOURCE_PDB_MAX_BYTES at most are read */
+	struct work_budget *budget; /* borrowed; NULL: there is none */
 };
 
-/* The bytes that `pdb` borrows (free them), and how many. NULL: ERR_NOT_FOUND: it has no symbols here; else they are there and the error says why they
+/* The bytes that `pdb` borrows (free them), and how many; `pdb` has the place's budget, too. NULL: ERR_NOT_FOUND: it has no symbols here; else they are there and the error says why they
  * are not used. */
 uint8_t *pdb_file_load(const struct pdb_place *place, struct portable_pdb *pdb, size_t *bytes, struct err *e);
 

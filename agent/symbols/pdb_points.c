@@ -53,18 +53,23 @@ static void read_point(struct wire_reader *r, struct point *p)
 		r->bad = true;
 }
 
-bool pdb_points_find(const uint8_t *data, size_t bytes, uint32_t document, uint32_t il_offset, uint32_t *out_document, uint32_t *out_line)
+bool pdb_points_find(const uint8_t *data, size_t bytes, uint32_t document, uint32_t il_offset, struct work_budget *budget, uint32_t *out_document,
+		     uint32_t *out_line)
 {
 	struct point p = {.document = document};
 	struct wire_reader r;
 	bool found = false, first = true;
 
+	if (bytes > PDB_POINTS_MAX_BYTES)
+		return false;
 	wire_reader_init(&r, data, bytes);
 	pdb_points_unsigned(&r); /* the signature of the locals */
 	if (document == 0)
 		p.document = pdb_points_unsigned(&r);
 	while (wire_left(&r)) {
 		uint32_t distance = pdb_points_unsigned(&r);
+		if (!work_budget_spend(budget, 1))
+			return false;
 		if (!first && distance == 0) {
 			p.document = pdb_points_unsigned(&r);
 			continue;

@@ -233,7 +233,7 @@ bool portable_pdb_line(const struct portable_pdb *p, uint32_t token, uint32_t il
 	uint32_t document = read_pdb_index(&r, pdb_index_size(p, TABLE_DOCUMENT)), blob = read_pdb_index(&r, p->blob_size);
 	if (blob == 0 || !read_pdb_blob(p, blob, &points))
 		return false;
-	return pdb_points_find(points.data, points.bytes, document, il_offset, &out->document, &out->line) && out->document != 0 &&
+	return pdb_points_find(points.data, points.bytes, document, il_offset, p->budget, &out->document, &out->line) && out->document != 0 &&
 	       out->document <= p->row_count[TABLE_DOCUMENT];
 }
 
@@ -256,11 +256,11 @@ int portable_pdb_document(const struct portable_pdb *p, uint32_t document, struc
 		return -1;
 	wire_reader_init(&r, name.data, name.bytes);
 	char separator = (char)wire_u8(&r);
-	for (bool first = true; wire_left(&r); first = false) {
+	for (unsigned i = 0; wire_left(&r); i++) {
 		uint32_t at = pdb_points_unsigned(&r);
-		if (r.bad || (at && !read_pdb_blob(p, at, &part)))
+		if (i == PDB_PATH_PARTS || !work_budget_spend(p->budget, 1) || r.bad || (at && !read_pdb_blob(p, at, &part)))
 			return -1;
-		if (!first && separator)
+		if (i && separator)
 			buf_putc(out, separator);
 		if (at && part.bytes)
 			buf_append(out, part.data, part.bytes);
@@ -272,7 +272,7 @@ int portable_pdb_document(const struct portable_pdb *p, uint32_t document, struc
 
 bool portable_pdb_source_link(const struct portable_pdb *p, struct pdb_span *out)
 {
-	for (uint32_t i = 0; i < p->row_count[TABLE_CUSTOM]; i++) {
+	for (uint32_t i = 0; i < p->row_count[TABLE_CUSTOM] && work_budget_spend(p->budget, 1); i++) {
 		struct wire_reader r;
 		wire_reader_init(&r, p->custom.data + (size_t)i * p->custom_row, p->custom_row);
 		uint32_t parent = read_pdb_index(&r, p->custom_parent_size), kind = read_pdb_index(&r, p->guid_size);

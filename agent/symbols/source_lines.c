@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PREFIX_DOCUMENTS 4096 /* so many are looked at for what they have in common */
+#define COMPARED_BYTES 64 /* of paths, in a step of work */
 
 struct source_document {
 	bool known;
@@ -36,6 +37,7 @@ struct source_lines {
 	char *folder; /* of the executable, as the process sees it; NULL: not known */
 	struct source_module *modules[SOURCE_MAX_MODULES];
 	size_t count, bytes;
+	struct work_budget budget;
 };
 
 static char *executable_folder(int proc_fd)
@@ -56,6 +58,7 @@ struct source_lines *source_lines_new(int proc_fd)
 	s->mem_fd = proc_fd < 0 ? -1 : openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
 	s->root_fd = proc_fd < 0 ? -1 : openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->folder = executable_folder(proc_fd);
+	work_budget_init(&s->budget, WORK_LINES);
 	return s;
 }
 
@@ -91,7 +94,7 @@ void source_lines_free(struct source_lines *s)
 
 static void load_source_module(struct source_lines *s, struct source_module *m)
 {
-	const struct pdb_place place = {s->mem_fd, s->root_fd, m->path, m->image, SOURCE_ALL_MAX_BYTES - s->bytes};
+	const struct pdb_place place = {s->mem_fd, s->root_fd, m->path, m->image, SOURCE_ALL_MAX_BYTES - s->bytes, &s->budget};
 	struct err e = ERR_INIT;
 	struct pdb_span json;
 	size_t bytes = 0;
@@ -122,7 +125,9 @@ struct source_module *source_lines_module(struct source_lines *s, const char *pa
 	m->path = alone ? mem_printf("%s/%s", s->folder, path) : mem_strdup(path);
 	m->image = image;
 	s->modules[s->count++] = m;
+	work_budget_begin(&s->budget);
 	load_source_module(s, m);
+	work_budget_end(&s->budget);
 	return m->usable ? m : NULL;
 }
 
@@ -178,7 +183,8 @@ static void name_source_document(struct source_module *m, uint32_t row, struct s
 	buf_init(&relative, PDB_PATH_BYTES + 1);
 	buf_init(&url, 2 * SOURCE_URL_BYTES);
 	buf_init(&shown, 16 * PDB_PATH_BYTES);
-	if (portable_pdb_document(&m->pdb, row, &path) < 0 || memchr(buf_str(&path), '\0', path.len))
+	if (portable_pdb_document(&m->pdb, row, &path) < 0 || memchr(buf_str(&path), '\0', path.len) ||
+	    !work_budget_spend(m->pdb.budget, 1 + m->link.count * path.len / COMPARED_BYTES))
 		return;
 	if (!source_link_find(&m->link, buf_str(&path), &relative, &url))
 		put_relative_path(m, buf_str(&path), &relative);
@@ -201,9 +207,11 @@ bool source_lines_find(struct source_module *m, uint32_t token, uint32_t il_offs
 {
 	struct pdb_line line;
 
-	if (!portable_pdb_line(&m->pdb, token, il_offset, &line))
+	work_budget_begin(m->pdb.budget);
+	const struct source_document *d = portable_pdb_line(&m->pdb, token, il_offset, &line) ? find_source_document(m, line.document) : NULL;
+	work_budget_end(m->pdb.budget);
+	if (!d)
 		return false;
-	const struct source_document *d = find_source_document(m, line.document);
 	*out = (struct source_place){d->file, d->link, line.line};
 	return d->file != NULL;
 }

@@ -1,7 +1,7 @@
 /* The source lines of managed code: finds each module's portable PDB (embedded in the assembly, or a file beside it), proves that it is of this very
  * build, and tells the file and line of a place in a method's IL. The assembly is read in the process's memory, as it was loaded, whatever lies in the
  * file system by now; the PDB through /proc/PID/root, as regular files only. All of it is the pod's word: sizes are bounded (SOURCE_PDB_MAX_BYTES a
- * module, SOURCE_ALL_MAX_BYTES together), and what is refused is remembered with its reason. One thread. */
+ * module, SOURCE_ALL_MAX_BYTES together), the work has a budget (WORK_LINES), and what is refused is remembered with its reason. One thread. */
 #ifndef DRDOTNET_SOURCE_LINES_H
 #define DRDOTNET_SOURCE_LINES_H
 

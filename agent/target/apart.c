@@ -1,6 +1,7 @@
 #include "agent/target/apart.h"
 
 #include "agent/host/proc.h"
+#include "agent/host/work_budget.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
@@ -33,6 +34,7 @@ struct apart {
 	int64_t patience_ms, patient_until_ms, computing_until_ms;
 	pid_t tid; /* 0: its thread has not had a CPU yet */
 	bool done, given_up;
+	atomic_bool stop; /* given up: what its thread reads of the pod from now on, it does not read */
 	char place[APART_PLACE_SIZE];
 };
 
@@ -133,6 +135,7 @@ static void *run_apart_thread(void *arg)
 	pthread_mutex_lock(&a->lock);
 	a->tid = gettid();
 	pthread_mutex_unlock(&a->lock);
+	work_thread_begin(&a->stop);
 	a->fn(a, a->ctx);
 	pthread_mutex_lock(&a->lock);
 	bool last = a->given_up;
@@ -217,6 +220,7 @@ static bool wait_done(struct apart *a)
 	}
 	bool done = a->done;
 	a->given_up = !done;
+	atomic_store(&a->stop, !done);
 	if (!done) { /* under the lock: before the thread can take it off, and end */
 		add_hanging(a->place);
 		pthread_detach(a->thread);

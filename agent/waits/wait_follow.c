@@ -113,6 +113,7 @@ static int open_memory(struct wait_follow *o, struct err *e)
 	if (process_memory_open(&o->memory, o->session->proc_fd) < 0)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
+	o->memory.budget = &o->budget;
 	return 0;
 }
 
@@ -256,10 +257,12 @@ static void set_clock(struct wait_follow *o)
 
 static void look_at_locks_and_pool(struct wait_follow *o)
 {
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	lock_watch_look(&o->locks, clock_mono_ns());
 	managed_watch_look(&o->managed, clock_mono_ns());
 	database_watch_look(&o->database, clock_mono_ns());
 	pool_watch_look(&o->pool, clock_mono_ns());
+	work_budget_end(&o->budget);
 }
 
 void wait_follow_start(struct wait_follow *o, int64_t started_ns)
@@ -368,7 +371,9 @@ void wait_follow_readable(struct wait_follow *o)
 void wait_follow_look(struct wait_follow *o, int64_t now_ns)
 {
 	if (now_ns >= o->next_drain_ns) {
+		work_budget_begin_anew(&o->budget, WORK_LOCKS);
 		lock_watch_look(&o->locks, now_ns);
+		work_budget_end(&o->budget);
 		number_threads(o);
 		o->next_drain_ns = now_ns + LOOK_MS * 1000000;
 	}

@@ -23,6 +23,7 @@ struct wait_follow { /* zeroed */
 	struct cpu_account account;
 	struct process_memory memory;
 	bool memory_open;
+	struct work_budget budget; /* of one look at locks and queues, by `memory` */
 	struct lock_watch locks;
 	struct managed_watch managed;
 	struct database_watch database;

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, data + sizeof place, size - sizeof place) != (ssize_t)(size - sizeof place))
 		abort();
-	if (elf_symbols_load_take(&s, fd, &e) < 0)
+	if (elf_symbols_load_take(&s, fd, NULL, &e) < 0)
 		return 0;
 	look(&s, place);
 	if (elf_symbols_address(&s, place, &address))

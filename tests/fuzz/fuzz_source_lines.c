@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image_bytes rest = {data + sizeof at, size - sizeof at};
 	read_as_pdb(rest.data, rest.size, at[0], at[1]);
 	read_as_map(rest.data, rest.size);
-	if (pdb_points_find(rest.data, rest.size, at[0] & 3, at[1], &document, &line))
+	if (pdb_points_find(rest.data, rest.size, at[0] & 3, at[1], NULL, &document, &line))
 		check(line > 0);
 	if (pe_debug_read(read_bytes, &rest, &d))
 		check(d.codeview && memchr(d.name, '\0', sizeof d.name));

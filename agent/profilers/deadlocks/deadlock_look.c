@@ -100,6 +100,8 @@ int deadlock_look_take(const struct process_memory *m, int proc_fd, const struct
 	out->table_found = table != 0;
 	read_locks(m, proc_fd, table, managed, out);
 	out->full |= out->table.full;
+	if (work_budget_over(m->budget))
+		out->unread = "reading the process's locks took more work than is spent on one process";
 	out->took_ns = clock_mono_ns() - out->at_ns;
 	return 0;
 }

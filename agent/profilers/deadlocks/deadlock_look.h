@@ -19,7 +19,7 @@ struct deadlock_look {
 	size_t thread_count;
 	uint32_t *waits_for; /* by thread: index into table.waited; UINT32_MAX */
 	bool full;
-	const char *unread; /* why there are no monitors; NULL: they were read; static */
+	const char *unread; /* why there are no monitors, or not all of the waits; NULL: all was read; static */
 };
 
 /* -1: the threads could not be listed, and *e says why the agent could not; of a process that has ended there are none (0). */

@@ -28,6 +28,7 @@ struct deadlock_own {
 	struct deadlock_capture capture;
 	struct process_memory memory;
 	bool memory_open;
+	struct work_budget budget; /* of one look, by `memory` */
 	struct dac_table dac;
 	struct managed_locks managed;
 	struct managed_locks older; /* of .NET 8: for the names of types alone; zeroed: of a newer one */
@@ -61,6 +62,7 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	if (process_memory_open(&o->memory, s->proc_fd) < 0)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
+	o->memory.budget = &o->budget;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
 	o->outside = outside_names_new(&o->memory, &o->managed.contract, &o->dac);
@@ -68,10 +70,12 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	if (!o->managed.contract.known)
 		managed_locks_init_of_8(&o->older, &o->memory);
 	STEP("first-look");
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
 		return -1;
 	s->started_ns = o->first.at_ns;
 	o->first_queue = read_pool_queue(o, o->first.threads, o->first.thread_count);
+	work_budget_end(&o->budget);
 	const struct cpu_collect_options options = {
 		.capture = &o->capture.stacks,
 		.proc_fd = s->proc_fd,
@@ -170,12 +174,15 @@ static int take_second_look(struct attached_session *s, bool early, struct err *
 	struct deadlock_look second;
 	STEP(early ? "early-look" : "second-look");
 	deadlock_capture_reset(&o->capture);
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second, e) < 0)
 		return -1;
 	deadlock_pair_make(&o->first, &second, &o->capture);
-	find_tasks(s, early);
 	o->capture.first_queue = o->first_queue;
 	o->capture.second_queue = early ? -1 : read_pool_queue(o, second.threads, second.thread_count);
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
+	find_tasks(s, early);
+	work_budget_end(&o->budget);
 	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
 	deadlock_look_fini(&second);
 	o->capture.other_locks = o->managed.contract.known;
@@ -186,6 +193,8 @@ static int take_second_look(struct attached_session *s, bool early, struct err *
 static bool circle_is_proven(const struct deadlock_capture *c, bool named)
 {
 	struct deadlock_analysis a;
+	if (c->unread)
+		return false;
 	deadlock_analysis_make(c, &a);
 	bool proven = deadlock_analysis_proven(&a, named);
 	deadlock_analysis_fini(&a);

@@ -38,6 +38,7 @@ struct threads_own {
 	struct threads_capture capture;
 	struct process_memory memory;
 	bool memory_open;
+	struct work_budget budget; /* of one look, by `memory` */
 	struct dac_table dac;
 	struct runtime_contract contract;
 	struct outside_names *outside; /* for a process that takes no library */
@@ -78,10 +79,12 @@ static int64_t read_pool_queue(struct attached_session *s, const struct threads_
 {
 	struct threads_own *o = threads_session_own(s);
 	struct managed_locks runtime;
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	managed_locks_init(&runtime, &o->memory, s->proc_fd);
 	uint64_t queue = pool_queue_find(&o->memory, runtime.types, l->waits, l->count);
 	int64_t length = pool_queue_length(&o->memory, runtime.types, queue);
 	managed_locks_fini(&runtime);
+	work_budget_end(&o->budget);
 	return length;
 }
 
@@ -95,6 +98,7 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 	if (process_memory_open(&o->memory, s->proc_fd) < 0)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
+	o->memory.budget = &o->budget;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
 	runtime_contract_read(&o->memory, s->proc_fd, &o->contract);
 	o->outside = outside_names_new(&o->memory, &o->contract, &o->dac);
@@ -228,11 +232,13 @@ static void find_monitor_waits(struct attached_session *s)
 	struct threads_own *o = threads_session_own(s);
 	const struct dac_table *dac = &o->dac;
 	struct sync_table table = {0};
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	uint64_t at = dac->why ? 0 : sync_table_find(&o->memory, dac->words, dac->count);
 	if (at)
 		sync_table_read(&o->memory, at, &table);
 	if (table.waited_count)
 		mark_monitor_waits(o, s->proc_fd, &table);
+	work_budget_end(&o->budget);
 	sync_table_fini(&table);
 }
 
@@ -242,9 +248,11 @@ static void complete_names(struct attached_session *s, struct threads_look *l)
 	struct threads_own *o = threads_session_own(s);
 	struct managed_locks runtime;
 	struct managed_threads known;
+	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	managed_locks_init(&runtime, &o->memory, s->proc_fd);
 	managed_threads_read(&o->memory, &runtime.contract, &known);
 	managed_threads_name(&known, &o->memory, runtime.types, &runtime.contract, l->waits, l->count);
+	work_budget_end(&o->budget);
 	managed_threads_fini(&known);
 	managed_locks_fini(&runtime);
 }

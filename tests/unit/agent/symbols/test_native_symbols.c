@@ -124,7 +124,7 @@ static int load(const void *bytes, size_t len, struct elf_symbols *s)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 	cr_assert_eq(write(fd, bytes, len), (ssize_t)len);
-	return elf_symbols_load_take(s, fd, NULL);
+	return elf_symbols_load_take(s, fd, NULL, NULL);
 }
 
 Test(elf_symbols, finds_functions_by_address)
@@ -181,8 +181,8 @@ Test(elf_symbols, bears_lies)
 	f.h.e_ident[EI_CLASS] = ELFCLASS32;
 	cr_expect_eq(load(&f, sizeof f, &s), -1);
 	cr_expect_eq(load("#!/bin/sh\n", 10, &s), -1);
-	cr_expect_eq(elf_symbols_load_take(&s, -1, NULL), -1);
-	cr_expect_eq(elf_symbols_load_take(&s, open("/dev/null", O_RDONLY), NULL), -1, "not a regular file");
+	cr_expect_eq(elf_symbols_load_take(&s, -1, NULL, NULL), -1);
+	cr_expect_eq(elf_symbols_load_take(&s, open("/dev/null", O_RDONLY), NULL, NULL), -1, "not a regular file");
 }
 
 Test(kernel_symbols, finds_the_function_before)
