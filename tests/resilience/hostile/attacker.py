@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+import evil_symbols
 import stalled_fs
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -210,10 +211,13 @@ def word(s):
     return struct.pack("<H", len(data)) + data
 
 
-def function(number, name, module="Evil.dll", kind="Evil.Type", flags=0):
-    return frame(FUNCTION, struct.pack("<QHQ", number, flags, 0) + word(module) + word(kind) + b"\xff\xff" + word(name) + b"\xff\xff" + word(""))
+def function(number, name, module="Evil.dll", kind="Evil.Type", tail=b""):
+    words = word(module) + word(kind) + b"\xff\xff" + word(name) + b"\xff\xff" + word("")
+    return frame(FUNCTION, struct.pack("<QHQ", number, 0, 0) + words + tail)
 
 
+FLOODS = {"flood": frame(0x2ff) * 8000, "flood-big": frame(0x2ff, bytes(65536)) * 16}
+LENGTHS = {"lies-about-size": 65536, "huge-size": 0xfffffff0}
 ACCOUNT = struct.pack("<8Q", *[0] * 8)
 
 
@@ -227,6 +231,7 @@ class Library:
         self.how = how
         self.code = mmap.mmap(-1, CODE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)  # to be executed, as a JIT's
         self.base = stalled_code() if how == "stalled-symbols" else ctypes.addressof(ctypes.c_char.from_buffer(self.code))
+        self.image = evil_symbols.load() if how == "endless-lines" else 0
         self.port = Port(self.answer)
 
     def answer(self, s, which, command, payload):
@@ -288,28 +293,20 @@ class Library:
 
     def serve(self, c):
         how = self.how
-        if how == "flood":
-            lasting(c, lambda x: x.sendall(frame(0x2ff) * 8000))
-        elif how == "flood-big":
-            lasting(c, lambda x: x.sendall(frame(0x2ff, bytes(65536)) * 16))
+        if how in FLOODS:
+            lasting(c, lambda x: x.sendall(FLOODS[how]))
         elif how == "endless-functions":
             n = 0
             while True:
                 n += 1
                 c.sendall(function(n, "M%d" % n + "x" * 60000))
-        elif how == "lies-about-size":
-            c.sendall(frame(FUNCTION, bytes(100), length=65536))
-            time.sleep(3600)
-        elif how == "huge-size":
-            c.sendall(frame(FUNCTION, bytes(100), length=0xfffffff0))
-            time.sleep(3600)
+        elif how in LENGTHS:
+            c.sendall(frame(FUNCTION, bytes(100), length=LENGTHS[how]))
         elif how == "wrong-order":
             c.sendall(frame(DETACHED) + frame(RESOLVED, struct.pack("<I", 4)) + frame(SAMPLING, bytes(24)) + frame(READY) * 3)
-            time.sleep(3600)
-        elif how == "says-nothing":
-            time.sleep(3600)
-        else:
+        elif how != "says-nothing":
             self.obey(c)
+        time.sleep(3600)
 
     def obey(self, c):
         sampling = threading.Event()
@@ -320,17 +317,17 @@ class Library:
                 c.sendall(data)
 
         def samples():
-            n = random.getrandbits(40)
+            n, many = random.getrandbits(40), self.how in ("many-stacks", "endless-lines")
             while sampling.is_set():
                 records = []
                 for _ in range(60):
                     n += 1
                     tid = random.getrandbits(32) if self.how == "many-stacks" else os.getpid()
                     when = random.getrandbits(64) if self.how == "many-stacks" else time.monotonic_ns()
-                    ips = [self.base + random.randrange(CODE_BYTES) for _ in range(127)] if self.how == "many-stacks" else [self.base + i for i in range(1, 7)]
+                    ips = [self.base + random.randrange(CODE_BYTES) for _ in range(127)] if many else [self.base + i for i in range(1, 7)]
                     records.append(struct.pack("<QIHH%dQ" % len(ips), when, tid, 0, len(ips), *ips))
                 say(frame(SAMPLES, b"".join(records)[:65536 - 65536 % len(records[0])]))
-                time.sleep(0.002 if self.how == "many-stacks" else 0.02)
+                time.sleep(0.002 if many else 0.02)
 
         while True:
             size, kind = struct.unpack("<IHH", exactly(c, 8))[:2]
@@ -344,6 +341,8 @@ class Library:
                 say(frame(SAMPLING, struct.pack("<IIQQ", 0, 1, 2 ** 64 - 1, 2 ** 64 - 1)))
             elif kind == RESOLVE:
                 self.resolve(say, payload)
+            elif kind == evil_symbols.IL_ASK:
+                say(frame(*evil_symbols.il_offsets(payload)))
             elif kind == STATS_REQUEST:
                 if self.how == "no-stats":
                     continue
@@ -363,9 +362,9 @@ class Library:
                 time.sleep(0.001)
         answer = []
         for ip in ips:
-            number = ip - self.base + 1
-            if self.how == "many-stacks":
-                say(function(number, "M%d" % number))
+            number = 1 if self.image else ip - self.base + 1
+            if self.image or self.how == "many-stacks":
+                say(function(number, "M%d" % number, tail=evil_symbols.function_tail(self.image) if self.image else b""))
             else:
                 say(function(number, (EVIL + "%d" % number + "A" * (30000 if number == 2 else 1)), module=EVIL, kind=EVIL + "<" * 2000))
             answer.append(struct.pack("<QI", number, 0))

@@ -3,7 +3,9 @@ nothing outside those pods is touched; and the session of another pod's applicat
 import os
 import re
 import signal
+import subprocess
 import tempfile
+import threading
 import unittest
 
 from tests.resilience.hostile import trap
@@ -11,14 +13,38 @@ from tests.lib import dotnet, matrix, pod, proc, readers
 from tests.system.link import harness
 
 PART = "hostile pod"
+FINAL = ("Failed", "Succeeded", "Canceled")
 AGENT_LIMIT_MIB = 192  # of the shipped manifests
 LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 WITHOUT_PERF = proc.ROOT + "/build/release/tests/deny-perf"  # a fake library then says what is sampled
 # processes, threads, socket files, mappings
 CROWD = "60,200,2000,3000"
 STALL = "the session ends as ProcessUnresponsive, another pod's session goes on, the pod is not touched again until it answers"
+PROBES_MISSED = 2  # of the shipped manifests: a third one in a row restarts the agent
 # Sessions that run beside others on two cores: the longest wait within any of them is the 30 s for a sign of life.
 SECONDS = 150
+
+
+class Probes:
+    """The kubelet's probe whether an agent answers and has its link, again and again until it is closed."""
+
+    def __init__(self, agent):
+        self.words = [harness.AGENT, "ready", "--health-socket", agent.health]
+        self.answered = self.missed = self.most_missed = 0  # missed: in a row
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.wait(0.25):
+            done = subprocess.run(self.words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.answered += done.returncode == 0
+            self.missed = 0 if done.returncode == 0 else self.missed + 1
+            self.most_missed = max(self.most_missed, self.missed)
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
 
 
 @unittest.skipIf(pod.unavailable(), pod.unavailable())
@@ -59,7 +85,7 @@ class Agent(unittest.TestCase):
     def final(self, job):
         while True:
             event = self.hub.expect(SECONDS, event="job", job=job)
-            if event["phase"] in ("Failed", "Succeeded", "Canceled"):
+            if event["phase"] in FINAL:
                 return event
 
     def assert_served(self, job):
@@ -101,6 +127,30 @@ class Agent(unittest.TestCase):
 
     # a process that looks into all pods cannot end while a file system there does not answer
     test_file_systems_that_never_answer.alone = True
+
+    def test_symbols_that_would_be_read_for_hours(self):
+        traps = [self.trap("library", "endless-lines") for _ in range(3)]
+        self.before = dotnet.Traces(self.victim)
+        self.canary.arm()
+        agent = self.agent()
+        probes = Probes(agent)
+        self.addCleanup(probes.close)
+        jobs = {"lines-%d" % n: made for n, made in enumerate(traps)}
+        for job, made in {**jobs, "beside": self.victim}.items():
+            self.order(job, made, 2)
+        ended = {}
+        while len(ended) < len(jobs) + 1:
+            event = self.hub.expect(SECONDS, event="job")
+            if event["phase"] in FINAL:
+                ended[event["job"]] = event["phase"]
+        probes.close()
+        self.assertEqual(ended, {job: "Succeeded" for job in (*jobs, "beside")})
+        self.assertGreater(probes.answered, 0)
+        self.assertLessEqual(probes.most_missed, PROBES_MISSED)
+        self.assert_untouched(agent, agent.log())
+        self.assertEqual(agent.stop(signal.SIGTERM, 60), 0)
+        matrix.row(self, PART, "profile", "symbols of which each line would take a thousand times as long as those of a compiler",
+                   "a report that names the limit; another pod's session, the probe and the link go on")
 
     def test_files_that_lead_elsewhere(self):
         traps = {kind: self.trap(kind, argument) for kind, argument in (("links", ""), ("racing", ""), ("crowd", CROWD))}

@@ -15,6 +15,7 @@ from tests.lib import local, matrix, pod, proc
 
 PART = "hostile pod"
 AGENT_LIMIT_MIB = 192  # of the shipped manifests
+AGENT_SECONDS = 30  # of CPU time; without a budget it is ten minutes
 WITHOUT_PERF = proc.ROOT + "/build/release/tests/deny-perf"  # so that samples come from the library, too
 REPORTED = "Completed; the report holds what the library said"
 UNLEFT = "the session ends in time and leaves nothing"
@@ -39,6 +40,7 @@ TOLD = {
     "obey": "has names full of markup, escape sequences and newlines",
     "many-stacks": "sends other stacks, threads and times with each sample",
     "never-leaves": "does not leave when it is asked to",
+    "endless-lines": "has symbols whose lines would be read for hours",
 }
 
 
@@ -86,6 +88,7 @@ class Library(unittest.TestCase):
                        "the process in the library's place " + (FAILED[kind][1] if kind in FAILED else TOLD[kind]),
                        ("AttachFailed; " if kind in FAILED else REPORTED + "; ") + UNLEFT)
         self.assert_names_shown(os.path.join(self.folder, "obey/out"))
+        self.assert_work_is_limited(os.path.join(self.folder, "endless-lines/out"))
 
     def assert_harmless(self, out):
         for name in os.listdir(out):
@@ -102,6 +105,13 @@ class Library(unittest.TestCase):
                 shown = re.sub("(`+)[^`]+\\1", "", text)  # Markdown's code is text; a backslash makes text of the next character
                 self.assertIsNone(re.search(r"(?<!\\)<script>alert", shown), name)
             self.assertLess(len(text), 64 << 20, name)
+
+    def assert_work_is_limited(self, out):
+        with open(out + "/report.json", encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(["Not all source lines were read" in limit["meaning"] for limit in report["limitsReached"] if limit["name"] == "work"], [True])
+        self.assertEqual(report["symbols"]["modules"], [{"module": "Evil.dll", "used": True, "reason": None}])
+        self.assertLess(report["cost"]["agentCPUMilliseconds"], AGENT_SECONDS * 1000)
 
     def assert_names_shown(self, out):
         """They are there to be read, escaped."""

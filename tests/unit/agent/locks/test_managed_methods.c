@@ -73,6 +73,53 @@ Test(managed_methods, one_made_at_run_time_has_its_name_only)
 	cr_assert_not(describe(3, &x));
 }
 
+static uint64_t reads;
+
+static size_t read_counted(void *ctx, uint64_t address, void *out, size_t n)
+{
+	cr_assert_lt(++reads, 1000000);
+	return fake_read(ctx, address, out, n);
+}
+
+/* 16 arguments of a type that are that type: 16 within each, six deep. */
+static void put_self(void)
+{
+	fake_make();
+	fake_put(FAKE_DICTIONARY + 6, MANAGED_ARGUMENTS_MAX, 2);
+	for (size_t i = 0; i < MANAGED_ARGUMENTS_MAX; i++)
+		fake_put(FAKE_DICTIONARY + 32 + 8 * i, fake_type(2), 8);
+}
+
+Test(managed_methods, a_type_that_is_its_own_arguments_costs_what_its_name_has_room_for)
+{
+	const struct process_memory counted = {.read = read_counted};
+	struct managed_methods *x = managed_methods_new(&counted, &fake_contract);
+	struct managed_method m;
+	put_self();
+	cr_assert(managed_methods_describe(x, fake_method(4), &m));
+	cr_expect_eq(strlen(m.type_args), sizeof m.type_args - 1);
+	cr_expect(strncmp(m.type_args, "Shop.Box`1<Shop.Box`1<", 22) == 0);
+	managed_methods_free(x);
+}
+
+Test(managed_methods, names_end_with_their_budget)
+{
+	struct work_budget budget;
+	const struct process_memory bounded = {.read = fake_read, .budget = &budget};
+	struct managed_methods *x = managed_methods_new(&bounded, &fake_contract);
+	struct managed_method m;
+	unsigned named = 0;
+	put_self();
+	work_budget_begin_anew(&budget, WORK_NAMES);
+	while (named < 16384 && managed_methods_describe(x, fake_method(4), &m))
+		named++;
+	cr_expect(named > 0 && named < 16384, "%u", named);
+	cr_expect_leq(budget.steps, WORK_STEPS);
+	cr_expect_eq(work_thread_passed(), 1u << WORK_NAMES);
+	cr_expect_not(managed_methods_describe(x, fake_method(1), &m), "nor is any other read");
+	managed_methods_free(x);
+}
+
 /* The metadata must say that the method is that type's. */
 Test(managed_methods, what_does_not_fit_together_has_no_name)
 {

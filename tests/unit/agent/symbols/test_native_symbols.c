@@ -185,6 +185,25 @@ Test(elf_symbols, bears_lies)
 	cr_expect_eq(elf_symbols_load_take(&s, open("/dev/null", O_RDONLY), NULL, NULL), -1, "not a regular file");
 }
 
+/* No function is in it, so no bound of those that are kept ends it. */
+Test(elf_symbols, a_table_that_is_a_hole_ends_with_the_budget)
+{
+	struct made f = make_elf();
+	struct elf_symbols s;
+	struct work_budget budget;
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+	f.s[1].sh_offset = 4096;
+	f.s[1].sh_size = UINT64_C(1) << 39;
+	cr_assert_eq(write(fd, &f, sizeof f), (ssize_t)sizeof f);
+	if (ftruncate(fd, (off_t)1 << 40) < 0)
+		cr_skip_test("no file may be so large");
+	work_budget_begin_anew(&budget, WORK_SYMBOLS);
+	cr_assert_eq(elf_symbols_load_take(&s, fd, &budget, NULL), 0);
+	cr_expect(work_budget_over(&budget));
+	cr_expect_eq(work_thread_passed(), 1u << WORK_SYMBOLS);
+	elf_symbols_fini(&s);
+}
+
 Test(kernel_symbols, finds_the_function_before)
 {
 	static const char *const lines[] = {

@@ -1,4 +1,5 @@
 /* Calls that hang cost their thread and nothing else (agent/target/apart.h). Under TSan, too: pthread_ is used below. */
+#include "agent/host/work_budget.h"
 #include "agent/target/apart.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -21,6 +22,7 @@ struct work {
 	int wait_fd; /* -1: does not wait */
 	int value;
 	bool beat, held;
+	bool *refused; /* whether it may not read any more, at its end; NULL: not asked */
 	int64_t computes_ms;
 	void (*turn)(void *ctx); /* NULL: none */
 	int turn_fd;
@@ -59,6 +61,10 @@ static void work_run(struct apart *a, void *ctx)
 		;
 	if (w->wait_fd >= 0 && read(w->wait_fd, &byte, 1) != 1)
 		return;
+	struct work_budget budget;
+	work_budget_begin_anew(&budget, WORK_NAMES);
+	if (w->refused)
+		*w->refused = !work_budget_spend(&budget, 1);
 	w->held = apart_hold(a);
 	if (w->held)
 		apart_let_go(a);
@@ -107,6 +113,25 @@ Test(apart, one_that_hangs_is_left_alone_until_it_returns)
 	struct work *w = work_new(-1);
 	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
 	free(w);
+}
+
+/* It ends as soon as it reads by a budget. */
+Test(apart, one_that_is_left_alone_reads_no_more)
+{
+	static bool refused[2] = {true, false};
+	int gate[2];
+	cr_assert_eq(pipe(gate), 0);
+	struct work *w = work_new(-1);
+	w->refused = &refused[0];
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
+	free(w);
+	cr_expect_not(refused[0]);
+	w = work_new(gate[0]);
+	w->refused = &refused[1];
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, SHORT_MS, NULL), -1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	wait_until_none_hangs();
+	cr_expect(refused[1]);
 }
 
 Test(apart, a_sign_of_life_is_believed)
