@@ -1,4 +1,5 @@
-/* A library of a pod, read for the names of its functions. The first 8 bytes are the address that is looked for. */
+/* A library of a pod, read for the names of its functions. The first 8 bytes are the address that is looked for. What is read grows with the
+ * file. */
 #include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/native_symbols.h"
 
@@ -7,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define STEPS_LEAST 16384 /* all sections may be named, and none be there */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_symbols s;
 	struct err e = ERR_INIT;
+	struct work_budget budget;
 	uint64_t place, address;
 	if (size < sizeof place)
 		return 0;
@@ -35,13 +39,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, data + sizeof place, size - sizeof place) != (ssize_t)(size - sizeof place))
 		abort();
-	if (elf_symbols_load_take(&s, fd, NULL, &e) < 0)
+	work_budget_begin_anew(&budget, WORK_SYMBOLS);
+	if (elf_symbols_load_take(&s, fd, &budget, &e) < 0)
 		return 0;
 	look(&s, place);
 	if (elf_symbols_address(&s, place, &address))
 		look(&s, address);
 	for (size_t i = 0; i < s.symbol_count && i < 16; i++)
 		look(&s, s.symbols[i].value);
+	if (budget.steps > STEPS_LEAST + size)
+		abort();
 	elf_symbols_fini(&s);
 	return 0;
 }

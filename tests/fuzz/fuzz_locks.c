@@ -82,14 +82,16 @@ static void read_managed(const struct process_memory *m, const uint64_t *words, 
 	managed_locks_fini(&l);
 }
 
-#define CHANGES_MAX 768   /* bytes */
-#define STEPS_MAX 4000000 /* reads of an input: everything ends */
+#define CHANGES_MAX 768      /* bytes */
+#define STEPS_LEAST 500000   /* reads of an input; and for each of its changes: */
+#define STEPS_EACH 4000
+#define ARGUMENTS_AT 0xf000u /* from here on a place is none: what stands for the change makes a dictionary */
 
-static unsigned steps;
+static unsigned steps, steps_most;
 
 static size_t read_counted(void *ctx, uint64_t address, void *out, size_t n)
 {
-	check(++steps < STEPS_MAX);
+	check(++steps < steps_most);
 	return fake_read(ctx, address, out, n);
 }
 
@@ -132,15 +134,36 @@ static void name_all(const struct dac_table *dac)
 	outside_names_free(n);
 }
 
+/* A type becomes an argument of a generic one, perhaps of itself, one of up to 16; or an instance of a generic one as well. */
+static void put_argument(unsigned place, uint8_t value)
+{
+	size_t type = FAKE_TYPES + 0x40 * (size_t)(place & 3);
+	fake_put(FAKE_DICTIONARY + 6, 1u + (value >> 4), 2);
+	fake_put(FAKE_DICTIONARY + 32 + 8 * (size_t)(value & 15), FAKE_BASE + type, 8);
+	if (!(place & 4))
+		return;
+	fake_put(type, 0x10, 4);
+	fake_put(type + 48, FAKE_AT(FAKE_DICTIONARY + 8), 8);
+}
+
+static void change_memory(unsigned place, uint8_t value)
+{
+	if (place >= ARGUMENTS_AT)
+		put_argument(place, value);
+	else
+		fake_memory[place] = value;
+}
+
 /* Managed code: each three bytes are a place in a process's memory and what stands there from then on; what is left over is looked for. */
 static void change_managed_code(const uint8_t *data, size_t size)
 {
 	static struct dac_table dac = {.words = {0, FAKE_AT(FAKE_TEXT), FAKE_AT(FAKE_RANGES)}, .count = 3};
 	struct code_map map;
 	steps = 0;
+	steps_most = STEPS_LEAST + STEPS_EACH * (unsigned)(size / 3);
 	fake_make();
 	for (; size >= 3; data += 3, size -= 3)
-		fake_memory[data[0] | data[1] << 8] = data[2];
+		change_memory(data[0] | (unsigned)data[1] << 8, data[2]);
 	uint64_t at = (uint64_t)(size > 0 ? data[0] : 0) << 8 | (size > 1 ? data[1] : 0);
 	code_map_init(&map, &process, &fake_contract.code, dac.words, dac.count);
 	for (uint64_t offset = 0; offset < 0x800; offset += 0x3f) {

@@ -317,14 +317,14 @@ class Library:
                 c.sendall(data)
 
         def samples():
-            n, many = random.getrandbits(40), self.how in ("many-stacks", "endless-lines")
+            n, many, reach = random.getrandbits(40), self.how == "many-stacks" or self.image, 1 << 14 if self.image else CODE_BYTES
             while sampling.is_set():
                 records = []
                 for _ in range(60):
                     n += 1
                     tid = random.getrandbits(32) if self.how == "many-stacks" else os.getpid()
                     when = random.getrandbits(64) if self.how == "many-stacks" else time.monotonic_ns()
-                    ips = [self.base + random.randrange(CODE_BYTES) for _ in range(127)] if many else [self.base + i for i in range(1, 7)]
+                    ips = [self.base + random.randrange(reach) for _ in range(127)] if many else [self.base + i for i in range(1, 7)]
                     records.append(struct.pack("<QIHH%dQ" % len(ips), when, tid, 0, len(ips), *ips))
                 say(frame(SAMPLES, b"".join(records)[:65536 - 65536 % len(records[0])]))
                 time.sleep(0.002 if many else 0.02)
@@ -360,11 +360,13 @@ class Library:
             while True:
                 say(frame(READY) * 10)
                 time.sleep(0.001)
+        if self.image:
+            return say(function(1, "M", tail=evil_symbols.function_tail(self.image)) + frame(RESOLVED, payload[:4] + struct.pack("<QI", 1, 0) * count))
         answer = []
         for ip in ips:
-            number = 1 if self.image else ip - self.base + 1
-            if self.image or self.how == "many-stacks":
-                say(function(number, "M%d" % number, tail=evil_symbols.function_tail(self.image) if self.image else b""))
+            number = ip - self.base + 1
+            if self.how == "many-stacks":
+                say(function(number, "M%d" % number))
             else:
                 say(function(number, (EVIL + "%d" % number + "A" * (30000 if number == 2 else 1)), module=EVIL, kind=EVIL + "<" * 2000))
             answer.append(struct.pack("<QI", number, 0))

@@ -149,8 +149,8 @@ class Agent(unittest.TestCase):
         self.assertLessEqual(probes.most_missed, PROBES_MISSED)
         self.assert_untouched(agent, agent.log())
         self.assertEqual(agent.stop(signal.SIGTERM, 60), 0)
-        matrix.row(self, PART, "profile", "symbols of which each line would take a thousand times as long as those of a compiler",
-                   "a report that names the limit; another pod's session, the probe and the link go on")
+        matrix.row(self, PART, "profile", "libraries of three pods at once have symbols whose lines would be read for hours",
+                   "Completed; another pod's session, the probe and the link go on")
 
     def test_files_that_lead_elsewhere(self):
         traps = {kind: self.trap(kind, argument) for kind, argument in (("links", ""), ("racing", ""), ("crowd", CROWD))}
