@@ -193,7 +193,9 @@ static const struct elf_symbol *symbol_before(const struct elf_symbols *s, uint6
 bool elf_symbols_name(const struct elf_symbols *s, uint64_t address, char name[ELF_NAME_SIZE])
 {
 	const struct elf_symbol *y = symbol_before(s, address);
-	if (!work_budget_spend(s->budget, 1) || !y || (y->size && address - y->value >= y->size) || y->name >= s->names_bytes || s->names_offset > MAX_FILE_BYTES)
+	if (!work_budget_spend(s->budget, 1))
+		return false;
+	if (!y || (y->size && address - y->value >= y->size) || y->name >= s->names_bytes || s->names_offset > MAX_FILE_BYTES)
 		return false;
 	/* Without a size it reaches to the next symbol; but a function that the unwind table knows and that begins later is another. */
 	if (!y->size && elf_symbols_function_start(s, address) > y->value && s->eh_count)

@@ -1,6 +1,7 @@
 /* The functions of one ELF file, to name addresses in it: .symtab, or .dynsym where that is stripped, and the table of
  * function starts in .eh_frame_hdr, which tells functions apart even where they have no name. The file is the pod's and hostile:
- * every offset is checked against its size, at most ELF_MAX_SYMBOLS are kept, and what is read is as long as its budget. Format: System V ABI (elf(5)), LSB .eh_frame_hdr.
+ * every offset is checked against its size, at most ELF_MAX_SYMBOLS are kept, and it is read as long as the budget lasts. Format:
+ * System V ABI (elf(5)), LSB .eh_frame_hdr.
  * Keeps the descriptor: names are read from the file when they are asked for. One thread. */
 #ifndef DRDOTNET_ELF_SYMBOLS_H
 #define DRDOTNET_ELF_SYMBOLS_H

@@ -1,5 +1,6 @@
 /* Names native frames: mapping -> ELF file in the process's own root -> symbol, demangled where it is C++. The files are the
- * pod's: opened beneath its root without magic links, only regular ones, at most NATIVE_MAX_FILES at a time; the work has a budget (WORK_SYMBOLS). One thread. */
+ * pod's: opened beneath its root without magic links, only regular ones, at most NATIVE_MAX_FILES at a time; the work has a
+ * budget (WORK_SYMBOLS). One thread. */
 #ifndef DRDOTNET_NATIVE_SYMBOLS_H
 #define DRDOTNET_NATIVE_SYMBOLS_H
 

@@ -13,8 +13,8 @@ struct pdb_place {
 	struct work_budget *budget; /* borrowed; NULL: there is none */
 };
 
-/* The bytes that `pdb` borrows (free them), and how many; `pdb` has the place's budget, too. NULL: ERR_NOT_FOUND: it has no symbols here; else they are there and the error says why they
- * are not used. */
+/* The bytes that `pdb` borrows (free them), and how many; `pdb` has the place's budget. NULL: ERR_NOT_FOUND: it has no symbols here; else they are there and
+ * the error says why they are not used. */
 uint8_t *pdb_file_load(const struct pdb_place *place, struct portable_pdb *pdb, size_t *bytes, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* The sequence points of one method in a portable PDB: pairs of a place in the IL and a line. The blob is the pod's, and is read anew for each place: one that is longer
- * than any compiler's is none, and each record is a step. One thread.
+/* The sequence points of one method in a portable PDB: pairs of a place in the IL and a line. The blob is the pod's, and is read anew for each place: one
+ * that is longer than any compiler's is none, and each record is a step of work. One thread.
  *
  * Sources: ECMA-335 II.23.2 (compressed integers); "Portable PDB v1.0: Format Specification", Sequence Points Blob. */
 #ifndef DRDOTNET_PDB_POINTS_H

@@ -22,8 +22,8 @@ void apart_place(const struct target *t, char place[APART_PLACE_SIZE]);
 
 /* Runs fn(ctx) in a thread of its own and waits for it while it gives a sign of life within each `patience_ms`. What computes, or could and gets
  * no CPU, does not hang: for some minutes that is such a sign, too. 0: it is done and ctx is the caller's again. -1 (ProcessUnresponsive): it hangs
- * (ERR_TIMEOUT; what it reads by a work budget is refused from then on), or an earlier call for this place does (ERR_RETRY); ctx is no longer the caller's: release(ctx) is called once nobody uses
- * it. */
+ * (ERR_TIMEOUT), or an earlier call for this place does (ERR_RETRY); ctx is no longer the caller's: release(ctx) is called once nobody uses it. What the thread
+ * of one that hangs would read by a work budget (agent/host/work_budget.h) is refused from then on. */
 int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e);
 
 /* For fn: a sign of life, good for so long. */
