@@ -76,6 +76,12 @@ bool work_budget_over(const struct work_budget *b)
 	return b && b->over;
 }
 
+void work_budget_leave_out(struct work_budget *b)
+{
+	if (b && b->begun)
+		passed |= 1u << b->kind;
+}
+
 void work_thread_begin(const atomic_bool *stop)
 {
 	stop_flag = stop;

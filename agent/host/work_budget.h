@@ -44,10 +44,13 @@ void work_budget_end(struct work_budget *b);
 bool work_budget_spend(struct work_budget *b, uint64_t steps);
 bool work_budget_over(const struct work_budget *b); /* NULL: no */
 
+/* What is larger than any that is honest is not read, for which the report has the same limit; others may be. */
+void work_budget_leave_out(struct work_budget *b);
+
 /* For the thread from here on: its steps are refused as soon as *stop is set (NULL: never), and no budget was passed. */
 void work_thread_begin(const atomic_bool *stop);
 
-/* The kinds whose budget this thread has passed since, each as 1 << kind. */
+/* The kinds whose budget this thread has passed since, or of which something was left out, each as 1 << kind. */
 unsigned work_thread_passed(void);
 
 /* "method names and source lines", of such bits. */

@@ -60,8 +60,10 @@ bool pdb_points_find(const uint8_t *data, size_t bytes, uint32_t document, uint3
 	struct wire_reader r;
 	bool found = false, first = true;
 
-	if (bytes > PDB_POINTS_MAX_BYTES)
+	if (bytes > PDB_POINTS_MAX_BYTES) {
+		work_budget_leave_out(budget);
 		return false;
+	}
 	wire_reader_init(&r, data, bytes);
 	pdb_points_unsigned(&r); /* the signature of the locals */
 	if (document == 0)

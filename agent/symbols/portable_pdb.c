@@ -258,6 +258,8 @@ int portable_pdb_document(const struct portable_pdb *p, uint32_t document, struc
 	char separator = (char)wire_u8(&r);
 	for (unsigned i = 0; wire_left(&r); i++) {
 		uint32_t at = pdb_points_unsigned(&r);
+		if (i == PDB_PATH_PARTS)
+			work_budget_leave_out(p->budget);
 		if (i == PDB_PATH_PARTS || !work_budget_spend(p->budget, 1) || r.bad || (at && !read_pdb_blob(p, at, &part)))
 			return -1;
 		if (i && separator)

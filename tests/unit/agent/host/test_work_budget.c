@@ -51,6 +51,16 @@ Test(work_budget, time_of_the_turns_counts)
 	cr_assert_eq(work_thread_passed(), 1u << WORK_NAMES);
 }
 
+Test(work_budget, something_may_be_left_out_and_the_rest_be_read)
+{
+	struct work_budget b;
+	work_budget_leave_out(NULL);
+	work_budget_begin_anew(&b, WORK_NAMES);
+	work_budget_leave_out(&b);
+	cr_assert_eq(work_thread_passed(), 1u << WORK_NAMES);
+	cr_assert(work_budget_spend(&b, 1) && !work_budget_over(&b));
+}
+
 /* Within so many steps that they are done in no time. */
 Test(work_budget, a_thread_that_is_told_to_stop_gets_no_further)
 {

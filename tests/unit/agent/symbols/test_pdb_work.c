@@ -99,6 +99,7 @@ Test(pdb_work, documents_that_share_one_name_of_zeros_cost_a_few_steps_each)
 		cr_assert_eq(portable_pdb_document(&p, row, &name), -1, "%u", row);
 	cr_expect_leq(budget.steps, DOCUMENTS * (PDB_PATH_PARTS + 1));
 	cr_expect_not(work_budget_over(&budget));
+	cr_expect_eq(work_thread_passed(), 1u << WORK_LINES, "and the report says that they are missing");
 	buf_fini(&name);
 	free(zeros);
 }
@@ -126,6 +127,7 @@ Test(pdb_work, points_longer_than_any_method_has_are_none)
 	for (int i = 0; i < 100000; i++)
 		cr_assert_not(portable_pdb_line(&p, METHOD, 5, &line));
 	cr_expect_leq(budget.steps, 100000);
+	cr_expect_eq(work_thread_passed(), 1u << WORK_LINES);
 	make_large(points, PDB_POINTS_MAX_BYTES - 2);
 	open_large(&p, &budget);
 	cr_expect(portable_pdb_line(&p, METHOD, 5, &line));
