@@ -281,6 +281,7 @@ static int open_controller(struct program *p, struct err *e)
 		.worker_count = (int)s->workers,
 		.max_pods = s->max_pods,
 		.max_pods_per_node = s->max_pods_per_node,
+		.no_starts = !s->container_starts,
 		.report_url = report_url,
 		.report_url_ctx = p,
 		.stores = p->stores,

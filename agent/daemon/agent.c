@@ -86,7 +86,7 @@ static void on_message(void *ctx, uint64_t link, const struct link_msg *m)
 		break;
 	case LINK_MSG_AWAIT_STARTS:
 		if (a->starts)
-			start_watch_set(a->starts, m->u.await_starts.valid_seconds, m->u.await_starts.frequency_hertz);
+			start_watch_set(a->starts, &m->u.await_starts);
 		break;
 	default:
 		break;
@@ -285,7 +285,7 @@ static int start_links(struct agent *a, struct err *e)
 		.token_file = o->token_file,
 		.mode = o->mode == AGENT_MODE_HOST_PID ? "hostPID" : "sharedTmp",
 		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
-		.container_starts = a->starts != NULL,
+		.pod_starts = a->starts != NULL,
 		.highest_epoch = spool_get_number(a->spool, EPOCH_NAME),
 		.refresh_ms = o->refresh_seconds * 1000,
 		.timeout_s = (int)o->link_timeout_seconds,

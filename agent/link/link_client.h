@@ -30,7 +30,7 @@ struct link_client_config {
 	const char *token_file;
 	const char *mode;              /* for the hello */
 	bool perf_events;
-	bool container_starts;         /* LINK_MSG_AWAIT_STARTS is obeyed */
+	bool pod_starts;               /* LINK_MSG_AWAIT_STARTS is obeyed */
 	int64_t highest_epoch;         /* as kept over a restart */
 	int64_t refresh_ms;            /* 0: LINK_CLIENT_REFRESH_MS */
 	int timeout_s;                 /* a link that is silent for so long is given up; 0: HANG_UP_AFTER_S */

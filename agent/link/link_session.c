@@ -35,7 +35,7 @@ static char *make_hello(struct link *l)
 	snprintf(m.u.hello.mode, sizeof m.u.hello.mode, "%s", c->config.mode);
 	m.u.hello.perf_events = c->config.perf_events;
 	m.u.hello.process_queries = true;
-	m.u.hello.container_starts = c->config.container_starts;
+	m.u.hello.pod_starts = c->config.pod_starts;
 	m.u.hello.profilers = profiler_kinds();
 	return link_msg_encode(&m, NULL);
 }

@@ -1,6 +1,7 @@
 #include "agent/starts/start_watch.h"
 
 #include "agent/host/cgroup_watch.h"
+#include "agent/starts/start_share.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -14,10 +15,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define CLAIM_MS 3000 /* more than a look into a process may take */
 #define LOOK_SOON_MS 10   /* in the first two seconds, in which a process may come and go */
 #define LOOK_LATER_MS 50
 #define LOOK_SOON_FOR_MS 2000
+#define LOOK_READ_MS 2    /* while a look is under way, ... */
+#define LOOK_READ_FOR_MS 50 /* ... in its first moments */
+#define APPEARED_MAX 32
 
 struct start_watch {
 	struct start_watch_config config;
@@ -26,75 +29,143 @@ struct start_watch {
 	pthread_mutex_t lock;
 	/* guarded: */
 	bool stopping;
-	int64_t valid_until_ms, frequency_hertz;
+	int64_t valid_until_ms;
+	struct link_awaited_pod *pods; /* whose new containers are sampled */
+	size_t pod_count;
 	struct start_capture *kept[START_MAX]; /* with a .NET process, in the order of their starts */
 	size_t kept_count;
-	const struct start_capture *updated; /* the thread looks at this one: it is not to be claimed meanwhile */
-	pthread_cond_t changed;
 	/* the thread's: */
 	struct cgroup_watch *groups; /* NULL: nothing is watched */
 	struct start_capture *looked_at[START_MAX];
 	size_t looked_at_count;
+	struct start_container appeared[APPEARED_MAX]; /* of other pods, of late: a ring; pod_uid "": none */
+	size_t appeared_next;
 };
+
+static int64_t since_ms(int64_t then_ns)
+{
+	return (clock_mono_ns() - then_ns) / 1000000;
+}
 
 static int64_t age_ms(const struct start_capture *c)
 {
-	return (clock_mono_ns() - c->appeared_ns) / 1000000;
+	return since_ms(c->container.appeared_ns);
 }
 
 static bool is_looked_at(const struct start_watch *w, const char *container_id)
 {
 	for (size_t i = 0; i < w->looked_at_count; i++)
-		if (strcmp(w->looked_at[i]->container_id, container_id) == 0)
+		if (strcmp(w->looked_at[i]->container.container_id, container_id) == 0)
 			return true;
 	return false;
 }
 
-static int64_t current_frequency(struct start_watch *w, size_t *kept)
+/* Whether one of those that are kept is so young that its process may map libraries, and end, at any moment. With the lock held. */
+static bool has_young(const struct start_watch *w)
 {
-	pthread_mutex_lock(&w->lock);
-	int64_t hertz = w->frequency_hertz;
-	*kept = w->kept_count;
-	pthread_mutex_unlock(&w->lock);
-	return hertz;
-}
-
-/* Whether one of those that are kept is so young that its process may map libraries, and end, at any moment. */
-static bool has_young(struct start_watch *w)
-{
-	bool young = false;
-	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->kept_count; i++)
-		young |= !w->kept[i]->ended && age_ms(w->kept[i]) < LOOK_SOON_FOR_MS;
-	pthread_mutex_unlock(&w->lock);
-	return young;
+		if (!w->kept[i]->ended && age_ms(w->kept[i]) < LOOK_SOON_FOR_MS)
+			return true;
+	return false;
 }
 
-static void sample_group(void *ctx, const struct cgroup_dir *dir, const char *pod_uid, const char *container_id)
+static void drop_from(struct start_capture **list, size_t *count, size_t at)
 {
-	struct start_watch *w = ctx;
+	start_capture_free(list[at]);
+	memmove(&list[at], &list[at + 1], (*count - at - 1) * sizeof *list);
+	(*count)--;
+}
+
+/* Room for a new container of this namespace; false: the others' share is not larger. With the lock held. */
+static bool make_room(struct start_watch *w, const char *namespace)
+{
+	struct start_held held[2 * START_MAX];
+	size_t count = 0;
+	for (size_t i = 0; i < w->looked_at_count; i++)
+		held[count++] = (struct start_held){w->looked_at[i]->namespace, false};
+	for (size_t i = 0; i < w->kept_count; i++)
+		held[count++] = (struct start_held){w->kept[i]->namespace, true};
+	if (count < START_MAX)
+		return true;
+	size_t victim = start_share_victim(held, count, namespace);
+	if (victim == count)
+		return false;
+	if (victim < w->looked_at_count)
+		drop_from(w->looked_at, &w->looked_at_count, victim);
+	else
+		drop_from(w->kept, &w->kept_count, victim - w->looked_at_count);
+	return true;
+}
+
+static void open_capture(struct start_watch *w, const struct start_container *container, const struct link_awaited_pod *pod, bool late)
+{
 	struct err e = ERR_INIT;
-	size_t kept;
-	int64_t hertz = current_frequency(w, &kept);
-	if (is_looked_at(w, container_id))
-		return;
-	if (w->looked_at_count + kept >= START_MAX) {
-		LOG_WARN("starts", "too many containers start at once; one is not sampled from its beginning", LOG_S("pod", pod_uid));
+	pthread_mutex_lock(&w->lock);
+	bool room = make_room(w, pod->namespace);
+	pthread_mutex_unlock(&w->lock);
+	if (!room) {
+		LOG_WARN("starts", "too many containers start at once; one is not sampled from its beginning", LOG_S("pod", pod->uid));
 		return;
 	}
-	struct start_capture *c = start_capture_open(dir, pod_uid, container_id, hertz, &e);
-	if (c)
-		w->looked_at[w->looked_at_count++] = c;
+	struct start_capture *c = start_capture_open(container, late, pod->namespace, pod->frequency_hertz, &e);
+	if (!c) {
+		LOG_WARN("starts", "a container cannot be sampled from its beginning", LOG_S("pod", pod->uid), LOG_S("error", e.message));
+		return;
+	}
+	w->looked_at[w->looked_at_count++] = c;
+	LOG_INFO("starts", "a new container is sampled", LOG_S("namespace", pod->namespace), LOG_S("pod", pod->uid), LOG_I("hertz", pod->frequency_hertz),
+		 LOG_I("missed_ms", c->missed_ns / 1000000));
+}
+
+/* Whether this pod is waited for, and how. */
+static bool find_wish(struct start_watch *w, const char *pod_uid, struct link_awaited_pod *out)
+{
+	bool found = false;
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->pod_count && !found; i++) {
+		found = strcmp(w->pods[i].uid, pod_uid) == 0;
+		if (found)
+			*out = w->pods[i];
+	}
+	pthread_mutex_unlock(&w->lock);
+	return found;
+}
+
+static void note_group(void *ctx, const struct cgroup_dir *dir, const char *pod_uid, const char *container_id)
+{
+	struct start_watch *w = ctx;
+	struct link_awaited_pod pod;
+	struct start_container new = {.dir = *dir, .appeared_ns = clock_mono_ns()};
+	snprintf(new.pod_uid, sizeof new.pod_uid, "%s", pod_uid);
+	snprintf(new.container_id, sizeof new.container_id, "%s", container_id);
+	if (is_looked_at(w, container_id))
+		return;
+	if (find_wish(w, pod_uid, &pod))
+		open_capture(w, &new, &pod, false);
 	else
-		LOG_WARN("starts", "a container cannot be sampled from its beginning", LOG_S("pod", pod_uid), LOG_S("error", e.message));
+		w->appeared[w->appeared_next++ % APPEARED_MAX] = new;
+}
+
+/* Those that have appeared before the controller's word on their pods came. */
+static void sample_late(struct start_watch *w)
+{
+	for (size_t i = 0; i < APPEARED_MAX; i++) {
+		struct start_container *a = &w->appeared[i];
+		struct link_awaited_pod pod;
+		if (!a->pod_uid[0] || (since_ms(a->appeared_ns) < START_LATE_MS && !find_wish(w, a->pod_uid, &pod)))
+			continue;
+		if (since_ms(a->appeared_ns) < START_LATE_MS && !is_looked_at(w, a->container_id))
+			open_capture(w, a, &pod, true);
+		a->pod_uid[0] = '\0';
+	}
 }
 
 /* Keeps it, and tells of it. */
 static void keep_capture(struct start_watch *w, struct start_capture *c)
 {
-	char pod_uid[sizeof c->pod_uid], container_id[sizeof c->container_id];
-	memcpy(pod_uid, c->pod_uid, sizeof pod_uid);
-	memcpy(container_id, c->container_id, sizeof container_id);
+	char pod_uid[sizeof c->container.pod_uid], container_id[sizeof c->container.container_id];
+	memcpy(pod_uid, c->container.pod_uid, sizeof pod_uid);
+	memcpy(container_id, c->container.container_id, sizeof container_id);
 	LOG_DEBUG("starts", "a .NET process in a new container", LOG_S("pod", pod_uid), LOG_I("pid", c->target.pid));
 	pthread_mutex_lock(&w->lock);
 	w->kept[w->kept_count++] = c; /* there is room: those of both lists together are no more */
@@ -139,25 +210,12 @@ static void drop_kept(struct start_watch *w, bool all)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void set_updated(struct start_watch *w, const struct start_capture *c)
-{
-	w->updated = c;
-	if (!c)
-		pthread_cond_broadcast(&w->changed);
-}
-
-/* Those that nobody claims are kept up to date, without the lock: nobody else waits for a pod's files. */
+/* Those that nobody claims are kept up to date. */
 static void update_kept(struct start_watch *w)
 {
 	pthread_mutex_lock(&w->lock);
-	for (size_t i = 0; i < w->kept_count; i++) {
-		struct start_capture *c = w->kept[i];
-		set_updated(w, c);
-		pthread_mutex_unlock(&w->lock);
-		start_capture_update(c);
-		pthread_mutex_lock(&w->lock);
-		set_updated(w, NULL);
-	}
+	for (size_t i = 0; i < w->kept_count; i++)
+		start_capture_update(w->kept[i]);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -175,20 +233,30 @@ static int64_t follow_wish(struct start_watch *w)
 	} else if (left_ms <= 0 && w->groups) {
 		cgroup_watch_close(w->groups);
 		w->groups = NULL;
+		memset(w->appeared, 0, sizeof w->appeared);
 		while (w->looked_at_count)
 			start_capture_free(w->looked_at[--w->looked_at_count]);
 	}
 	return left_ms > 0 ? left_ms : INT64_MAX;
 }
 
+static bool reads_now(const struct start_capture *c)
+{
+	return c->reading && since_ms(c->reading_since_ns) < LOOK_READ_FOR_MS;
+}
+
 static int next_look_ms(struct start_watch *w, int64_t wish_ms)
 {
-	size_t kept;
-	bool soon = has_young(w);
-	current_frequency(w, &kept);
-	for (size_t i = 0; i < w->looked_at_count; i++)
+	pthread_mutex_lock(&w->lock);
+	bool soon = has_young(w), any = w->looked_at_count || w->kept_count, reads = false;
+	for (size_t i = 0; i < w->kept_count; i++)
+		reads |= reads_now(w->kept[i]);
+	pthread_mutex_unlock(&w->lock);
+	for (size_t i = 0; i < w->looked_at_count; i++) {
 		soon |= age_ms(w->looked_at[i]) < LOOK_SOON_FOR_MS;
-	int64_t ms = soon ? LOOK_SOON_MS : w->looked_at_count || kept ? LOOK_LATER_MS : INT_MAX;
+		reads |= reads_now(w->looked_at[i]);
+	}
+	int64_t ms = reads ? LOOK_READ_MS : soon ? LOOK_SOON_MS : any ? LOOK_LATER_MS : INT_MAX;
 	ms = ms < wish_ms ? ms : wish_ms;
 	return ms >= INT_MAX ? -1 : (int)ms;
 }
@@ -213,7 +281,8 @@ static void *run_start_watch(void *arg)
 			/* somebody else was faster */
 		}
 		if (fds[1].revents)
-			cgroup_watch_step(w->groups, sample_group, w);
+			cgroup_watch_step(w->groups, note_group, w);
+		sample_late(w);
 		look_at_captures(w);
 		drop_kept(w, false);
 		update_kept(w);
@@ -234,14 +303,12 @@ struct start_watch *start_watch_new(const struct start_watch_config *c, struct e
 	struct start_watch *w = mem_alloc(sizeof *w);
 	w->config = *c;
 	pthread_mutex_init(&w->lock, NULL);
-	thread_cond_init(&w->changed);
 	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->wake_fd < 0)
 		err_set_errno(e, errno, "make an eventfd");
 	else if (thread_start(&w->thread, "starts", THREAD_STACK_USUAL, run_start_watch, w, e) == 0)
 		return w;
 	cleanup_fd(&w->wake_fd);
-	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return NULL;
@@ -257,24 +324,31 @@ void start_watch_free(struct start_watch *w)
 	wake_start_watch(w);
 	pthread_join(w->thread, NULL);
 	cleanup_fd(&w->wake_fd);
-	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
+	free(w->pods);
 	free(w);
 }
 
-void start_watch_set(struct start_watch *w, int64_t valid_seconds, int64_t frequency_hertz)
+void start_watch_set(struct start_watch *w, const struct link_await_starts *a)
 {
+	size_t bytes = a->count * sizeof *a->pods;
+	struct link_awaited_pod *pods = mem_alloc(bytes ? bytes : 1), *old;
+	if (bytes)
+		memcpy(pods, a->pods, bytes);
 	pthread_mutex_lock(&w->lock);
-	w->valid_until_ms = valid_seconds ? clock_mono_ms() + valid_seconds * 1000 : 0;
-	w->frequency_hertz = frequency_hertz;
+	old = w->pods;
+	w->pods = pods;
+	w->pod_count = a->valid_seconds ? a->count : 0;
+	w->valid_until_ms = a->valid_seconds ? clock_mono_ms() + a->valid_seconds * 1000 : 0;
 	pthread_mutex_unlock(&w->lock);
+	free(old);
 	wake_start_watch(w);
 }
 
 static size_t newest_kept(const struct start_watch *w, const char *pod_uid)
 {
 	size_t i = w->kept_count;
-	while (i > 0 && strcmp(w->kept[i - 1]->pod_uid, pod_uid) != 0)
+	while (i > 0 && strcmp(w->kept[i - 1]->container.pod_uid, pod_uid) != 0)
 		i--;
 	return i;
 }
@@ -282,12 +356,9 @@ static size_t newest_kept(const struct start_watch *w, const char *pod_uid)
 struct start_capture *start_watch_claim(struct start_watch *w, const char *pod_uid)
 {
 	struct start_capture *found = NULL;
-	int64_t until_ms = clock_mono_ms() + CLAIM_MS;
-	size_t at;
 	pthread_mutex_lock(&w->lock);
-	while ((at = newest_kept(w, pod_uid)) > 0 && w->kept[at - 1] == w->updated && thread_cond_wait_until(&w->changed, &w->lock, until_ms) == 0)
-		;
-	if (at > 0 && w->kept[at - 1] != w->updated) {
+	size_t at = newest_kept(w, pod_uid);
+	if (at > 0) {
 		found = w->kept[at - 1];
 		memmove(&w->kept[at - 1], &w->kept[at], (w->kept_count - at) * sizeof *w->kept);
 		w->kept_count--;

@@ -32,8 +32,12 @@ struct apart {
 	void (*release)(void *ctx);
 	void (*turn)(void *ctx);
 	int64_t patience_ms, patient_until_ms, computing_until_ms;
+	int64_t looked_ms; /* by its caller, with what the clocks said then: */
+	struct apart_clocks {
+		int64_t cpu_ns, ready_ns;
+	} clocks;
 	pid_t tid; /* 0: its thread has not had a CPU yet */
-	bool done, given_up;
+	bool done, given_up, dropped;
 	atomic_bool stop; /* given up: what its thread reads of the pod from now on, it does not read */
 	char place[APART_PLACE_SIZE];
 };
@@ -144,7 +148,8 @@ static void *run_apart_thread(void *arg)
 	pthread_mutex_unlock(&a->lock);
 	if (!last)
 		return NULL;
-	LOG_INFO("apart", "a call that hung has returned", LOG_S("place", a->place));
+	if (!a->dropped)
+		LOG_INFO("apart", "a call that hung has returned", LOG_S("place", a->place));
 	remove_hanging(a->place);
 	a->release(a->ctx);
 	apart_free(a);
@@ -186,13 +191,10 @@ int64_t apart_until_ms(const struct apart_signs *s, int64_t now_ms, int64_t pati
 	return later_ms > until_ms ? later_ms : until_ms;
 }
 
-struct apart_clocks {
-	int64_t cpu_ns, ready_ns;
-};
-
-static void look_whether_it_computes(struct apart *a, struct apart_clocks *c, int64_t since_ms, int64_t now_ms)
+static void look_whether_it_computes(struct apart *a, int64_t now_ms)
 {
-	struct apart_signs s = {.passed_ms = now_ms - since_ms};
+	struct apart_clocks *c = &a->clocks;
+	struct apart_signs s = {.passed_ms = now_ms - a->looked_ms};
 	struct apart_clocks now = {cpu_ns_of(a), ready_ns_of(a, &s.is_ready)};
 	s.ran_ns = now.cpu_ns - c->cpu_ns;
 	s.ready_ns = now.ready_ns - c->ready_ns;
@@ -200,55 +202,125 @@ static void look_whether_it_computes(struct apart *a, struct apart_clocks *c, in
 	until_ms = until_ms < a->computing_until_ms ? until_ms : a->computing_until_ms;
 	a->patient_until_ms = a->patient_until_ms > until_ms ? a->patient_until_ms : until_ms;
 	*c = now;
+	a->looked_ms = now_ms;
+}
+
+/* How long until it is looked at next. With the lock held. */
+static int64_t slice_end_ms(const struct apart *a)
+{
+	return a->patient_until_ms < a->looked_ms + SLICE_MS ? a->patient_until_ms : a->looked_ms + SLICE_MS;
+}
+
+/* After a slice of waiting. With the lock held. */
+static void end_slice(struct apart *a, int64_t now_ms)
+{
+	int64_t until_ms = slice_end_ms(a);
+	if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
+		a->patient_until_ms += now_ms - until_ms;
+	if (!a->done)
+		look_whether_it_computes(a, now_ms);
+	if (!a->done && a->turn)
+		a->turn(a->ctx);
+}
+
+/* With the lock held: before the thread can take it off, and end. */
+static void give_up(struct apart *a)
+{
+	a->given_up = true;
+	atomic_store(&a->stop, true);
+	add_hanging(a->place);
+	pthread_detach(a->thread);
 }
 
 /* True when it is done; else it is given up from now on. */
 static bool wait_done(struct apart *a)
 {
-	struct apart_clocks clocks = {.cpu_ns = cpu_ns_of(a)};
 	pthread_mutex_lock(&a->lock);
-	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
-		int64_t since_ms = now_ms, until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
-		thread_cond_wait_until(&a->changed, &a->lock, until_ms);
-		now_ms = clock_mono_ms();
-		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
-			a->patient_until_ms += now_ms - until_ms;
-		if (!a->done)
-			look_whether_it_computes(a, &clocks, since_ms, now_ms);
-		if (!a->done && a->turn)
-			a->turn(a->ctx);
+	while (!a->done && clock_mono_ms() < a->patient_until_ms) {
+		thread_cond_wait_until(&a->changed, &a->lock, slice_end_ms(a));
+		end_slice(a, clock_mono_ms());
 	}
 	bool done = a->done;
-	a->given_up = !done;
-	atomic_store(&a->stop, !done);
-	if (!done) { /* under the lock: before the thread can take it off, and end */
-		add_hanging(a->place);
-		pthread_detach(a->thread);
-	}
+	if (!done)
+		give_up(a);
 	pthread_mutex_unlock(&a->lock);
 	return done;
 }
 
-int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e)
+struct apart *apart_begin(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e)
 {
 	if (refuse_hanging(place, e) < 0) {
 		release(ctx);
-		return -1;
+		return NULL;
 	}
 	struct apart *a = apart_new(place, fn, ctx, release, patience_ms);
 	if (thread_start(&a->thread, "apart", STACK_BYTES, run_apart_thread, a, e) < 0) {
 		apart_free(a);
 		release(ctx);
-		return -1;
+		return NULL;
 	}
-	if (!wait_done(a)) {
-		LOG_WARN("apart", "a call into a pod hangs; it is left alone", LOG_S("place", place), LOG_I("hanging", (int64_t)apart_hanging()));
-		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive,
-				      "a look into its files or memory does not return: a file system of the container does not answer");
-	}
+	a->looked_ms = clock_mono_ms();
+	a->clocks = (struct apart_clocks){.cpu_ns = cpu_ns_of(a)};
+	return a;
+}
+
+static int has_hung(const char *place, struct err *e)
+{
+	LOG_WARN("apart", "a call into a pod hangs; it is left alone", LOG_S("place", place), LOG_I("hanging", (int64_t)apart_hanging()));
+	return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive,
+			      "a look into its files or memory does not return: a file system of the container does not answer");
+}
+
+static void finish_apart(struct apart *a)
+{
 	pthread_join(a->thread, NULL);
 	apart_free(a);
+}
+
+int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e)
+{
+	struct apart *a = apart_begin(place, fn, ctx, release, patience_ms, e);
+	if (!a)
+		return -1;
+	if (!wait_done(a))
+		return has_hung(place, e);
+	finish_apart(a);
 	return 0;
+}
+
+int apart_poll(struct apart *a, struct err *e)
+{
+	char place[APART_PLACE_SIZE];
+	pthread_mutex_lock(&a->lock);
+	int64_t now_ms = clock_mono_ms();
+	memcpy(place, a->place, sizeof place);
+	if (!a->done && now_ms >= slice_end_ms(a))
+		end_slice(a, now_ms);
+	bool done = a->done, hangs = !done && now_ms >= a->patient_until_ms;
+	if (hangs)
+		give_up(a);
+	pthread_mutex_unlock(&a->lock); /* who has given up knows nothing of it any more */
+	if (hangs)
+		return has_hung(place, e);
+	if (done)
+		finish_apart(a);
+	return done;
+}
+
+void apart_drop(struct apart *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	bool done = a->done;
+	a->dropped = true;
+	if (!done)
+		give_up(a);
+	pthread_mutex_unlock(&a->lock);
+	if (!done)
+		return;
+	a->release(a->ctx);
+	finish_apart(a);
 }
 
 void apart_alive(struct apart *a, int64_t patience_ms)

@@ -26,6 +26,12 @@ void apart_place(const struct target *t, char place[APART_PLACE_SIZE]);
  * of one that hangs would read by a work budget (agent/host/work_budget.h) is refused from then on. */
 int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e);
 
+/* The same for who cannot wait: NULL is as -1. The caller looks again and again until it is done (1), or given up (-1, as above); 0: not yet. */
+struct apart *apart_begin(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e);
+int apart_poll(struct apart *a, struct err *e);
+/* Nobody looks any more: ctx is released when fn has returned. NULL is taken. */
+void apart_drop(struct apart *a);
+
 /* For fn: a sign of life, good for so long. */
 void apart_alive(struct apart *a, int64_t patience_ms);
 

@@ -24,6 +24,7 @@
 	X(Canceled, "Nothing to do: the session was ended before its time; what was collected is in the report.")             \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(NoContainerStarted, "Restart the workload while the session waits, or raise spec.activeDeadlineSeconds.")            \
+	X(StartsNotEnabled, "Use start: Now, or ask who runs the installation (CONTAINER_STARTS_ENABLED).")                   \
 	X(StartMissed, "Create the session again; the first seconds of that container were not kept.")                        \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names.")                                     \

@@ -142,6 +142,9 @@ void link_msg_fini(struct link_msg *m)
 	case LINK_MSG_PROCESS_QUERY:
 		free(m->u.process_query.pods);
 		break;
+	case LINK_MSG_AWAIT_STARTS:
+		free(m->u.await_starts.pods);
+		break;
 	case LINK_MSG_PROCESSES:
 		link_processes_free(m->u.processes.items, m->u.processes.count);
 		break;

@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "common/link/link_observation.h"
 #include "common/link/link_process.h"
+#include "common/link/link_starts.h"
 #include "common/link/session_cost.h"
 
 #include <stdbool.h>
@@ -50,7 +51,7 @@ enum link_msg_type {
 	LINK_MSG_USAGE_QUERY,    /* CPU and memory of these pods by their cgroups */
 	LINK_MSG_OBSERVE,        /* the node's whole set of thresholds to watch, in place of the last one */
 	LINK_MSG_PROCESS_QUERY,  /* the .NET processes of these pods */
-	LINK_MSG_AWAIT_STARTS,   /* sample containers of pods from their first instruction on, and tell of them */
+	LINK_MSG_AWAIT_STARTS,   /* sample new containers of these pods from their first instruction on, and tell of them */
 };
 
 enum job_phase {
@@ -142,7 +143,7 @@ struct link_msg {
 			char mode[16];         /* "hostPID" or "sharedTmp" */
 			bool perf_events;
 			bool process_queries;  /* it answers LINK_MSG_PROCESS_QUERY */
-			bool container_starts; /* it does as LINK_MSG_AWAIT_STARTS says */
+			bool pod_starts;       /* it does as LINK_MSG_AWAIT_STARTS says */
 			unsigned profilers;    /* that it serves: 1 << enum profiler_kind */
 			struct link_job *jobs; /* owned */
 			size_t job_count;
@@ -158,7 +159,7 @@ struct link_msg {
 		struct { struct link_observation *items; size_t count; int64_t valid_seconds; } observe; /* forgotten when not confirmed for so long */
 		struct { struct link_observed *items; size_t count; } observed;
 		struct link_process_query process_query;
-		struct { int64_t valid_seconds, frequency_hertz; } await_starts; /* 0 seconds: no more */
+		struct link_await_starts await_starts;
 		struct { char pod_uid[40], container_id[80]; } started;
 		struct link_processes processes;
 		struct link_order order;

@@ -202,7 +202,7 @@ static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 	    read_msg_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
 	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 ||
 	    jsonx_bool(doc, "hello", "processQueries", false, &m->u.hello.process_queries, e) < 0 ||
-	    jsonx_bool(doc, "hello", "containerStarts", false, &m->u.hello.container_starts, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
+	    jsonx_bool(doc, "hello", "podStarts", false, &m->u.hello.pod_starts, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
 		return -1;
 	const json_t *jobs = NULL;
 	if (jsonx_array(doc, "hello", "jobs", false, &jobs, e) < 0)
@@ -358,13 +358,6 @@ static int read_observe(const json_t *doc, struct link_msg *m, struct err *e)
 	return link_observations_from_json(doc, &m->u.observe.items, &m->u.observe.count, e);
 }
 
-static int read_await_starts(const json_t *doc, struct link_msg *m, struct err *e)
-{
-	if (jsonx_int(doc, "awaitStarts", "validSeconds", true, 0, LINK_OBSERVE_MAX_VALID_SECONDS, &m->u.await_starts.valid_seconds, e) < 0)
-		return -1;
-	return jsonx_int(doc, "awaitStarts", "frequencyHertz", true, 1, 999, &m->u.await_starts.frequency_hertz, e);
-}
-
 static int read_started(const json_t *doc, struct link_msg *m, struct err *e)
 {
 	if (read_msg_name(doc, "started", "podUID", true, m->u.started.pod_uid, sizeof m->u.started.pod_uid, e) < 0)
@@ -403,7 +396,7 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 	case LINK_MSG_PROCESS_QUERY:
 		return link_process_query_read(doc, &m->u.process_query, e);
 	case LINK_MSG_AWAIT_STARTS:
-		return read_await_starts(doc, m, e);
+		return link_await_starts_read(doc, &m->u.await_starts, e);
 	case LINK_MSG_STARTED:
 		return read_started(doc, m, e);
 	case LINK_MSG_PROCESSES:

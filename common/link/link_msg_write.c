@@ -89,8 +89,8 @@ static void write_hello(json_t *doc, const struct link_msg *m)
 	put_msg_name(doc, "mode", m->u.hello.mode);
 	json_object_set_new(doc, "perfEvents", json_boolean(m->u.hello.perf_events));
 	json_object_set_new(doc, "processQueries", json_boolean(m->u.hello.process_queries));
-	if (m->u.hello.container_starts)
-		json_object_set_new(doc, "containerStarts", json_true());
+	if (m->u.hello.pod_starts)
+		json_object_set_new(doc, "podStarts", json_true());
 	json_t *profilers = json_array();
 	for (int i = 0; profiler_kinds() >> i; i++) {
 		if (m->u.hello.profilers >> i & 1)
@@ -228,8 +228,7 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 		link_process_query_write(doc, &m->u.process_query);
 		break;
 	case LINK_MSG_AWAIT_STARTS:
-		json_object_set_new(doc, "validSeconds", json_integer(m->u.await_starts.valid_seconds));
-		json_object_set_new(doc, "frequencyHertz", json_integer(m->u.await_starts.frequency_hertz));
+		link_await_starts_write(doc, &m->u.await_starts);
 		break;
 	case LINK_MSG_STARTED:
 		put_msg_name(doc, "podUID", m->u.started.pod_uid);

@@ -164,7 +164,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->observe = trigger_observe_new();
 	c->triggers = triggers_new(&(struct triggers_options){o->kube, o->watch_stall_ms, triggers_changed, c->observe});
 	c->queue = work_queue_new((size_t)o->worker_count, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
-	c->starts = starts_new();
+	c->starts = starts_new(o->kube);
 	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
 				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, controller_enqueue_urgent, c);
@@ -181,7 +181,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	if (!c->comparisons)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, &c->orphans, c->admission, c->reveal_policy, c->events, c->options.report_url,
-					    c->options.report_url_ctx, c->comparisons, c->starts, c->options.stores};
+					    c->options.report_url_ctx, c->comparisons, c->starts, c->options.no_starts, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_controller_workers(c, e) < 0 ||
 	    triggers_start(c->triggers, c->events, e) < 0 || trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
@@ -222,6 +222,9 @@ void controller_measure(struct controller *c)
 	struct admission_counts admitted = admission_count(c->admission);
 	metrics_set(METRIC_PODS_IN_USE, NULL, admitted.used);
 	metrics_set(METRIC_SESSIONS_QUEUED, NULL, admitted.waiting);
+	struct starts_counts awaited = starts_count(c->starts);
+	metrics_set(METRIC_STARTS_AWAITED, "sessions", awaited.sessions);
+	metrics_set(METRIC_STARTS_AWAITED, "pods", awaited.pods);
 }
 
 int64_t controller_tick(struct controller *c)

@@ -24,6 +24,7 @@ struct controller_options {
 	const char *namespaces;           /* "a,b"; NULL or "": all */
 	const char *lease_namespace, *lease_name;
 	int worker_count;
+	bool no_starts;                   /* sessions that wait for a container to start are refused */
 	int64_t max_pods, max_pods_per_node; /* profiled at once; 0: CONTROLLER_MAX_PODS[_PER_NODE] */
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
 	int watch_page_limit;             /* the same */

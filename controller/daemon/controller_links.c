@@ -51,7 +51,17 @@ static void on_started(void *ctx, const char *node, const char *pod_uid, const c
 {
 	struct controller *c = ctx;
 	(void)container_id;
-	starts_heard(c->starts, node, pod_uid, clock_mono_ms(), controller_enqueue_urgent, c);
+	switch (starts_heard(c->starts, node, pod_uid, clock_mono_ms(), controller_enqueue_urgent, c)) {
+	case STARTS_TAKEN:
+		return;
+	case STARTS_UNASKED:
+		metrics_count(METRIC_STARTS_REFUSED, "unasked");
+		return;
+	case STARTS_FOREIGN:
+		metrics_count(METRIC_STARTS_REFUSED, "foreign");
+		LOG_WARN("controller", "a node speaks of a start of another node's pod", LOG_S("node", node), LOG_S("pod", pod_uid));
+		return;
+	}
 }
 
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],

@@ -39,6 +39,7 @@ static const struct option_row rows[] = {
 	SWITCH("--api-plain-http", "API_PLAIN_HTTP", option_set_on, api_plain_http, "no TLS there: what is in front of it must have it"),
 	SWITCH("--no-rest-api", "REST_API_ENABLED", option_set_off, rest_api, "no REST API and no web page"),
 	SWITCH("--no-web-ui", "WEB_UI_ENABLED", option_set_off, web_ui, "no web page"),
+	SWITCH("--no-container-starts", "CONTAINER_STARTS_ENABLED", option_set_off, container_starts, "sessions with start: NextContainerStart are refused"),
 	TEXT("--alertmanager-token-file", "ALERTMANAGER_TOKEN_FILE", "FILE", alertmanager_token_file, NULL,
 	     "bearer token of Alertmanager's webhook on that port; default: it is off"),
 	TEXT("--tls-secret", "TLS_SECRET", "NAME", tls_secret, "drdotnet-link-tls", "Secret of the self-made certificate"),
@@ -63,7 +64,7 @@ static const struct option_table table = {.rows = rows, .count = sizeof rows / s
 
 int controller_options_parse(int argc, char *const argv[], const char *(*env)(const char *name), struct controller_settings *out, struct err *e)
 {
-	*out = (struct controller_settings){.command = CONTROLLER_RUN, .rest_api = true, .web_ui = true};
+	*out = (struct controller_settings){.command = CONTROLLER_RUN, .rest_api = true, .web_ui = true, .container_starts = true};
 	int rc = options_read_environment(&table, env, out, e) < 0 ? -1 : options_read_words(&table, argc, argv, 1, out, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;

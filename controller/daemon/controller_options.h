@@ -25,6 +25,7 @@ struct controller_settings {
 	const char *api_tls_cert, *api_tls_key; /* files; NULL: the link's certificate */
 	bool api_plain_http;
 	bool rest_api, web_ui;
+	bool container_starts;              /* sessions may wait for a container to start */
 	const char *alertmanager_token_file; /* of the webhook on that port; NULL: it is off */
 	const char *tls_cert, *tls_key;     /* files; NULL: self-made and published */
 	const char *tls_secret, *tls_config_map; /* where, when self-made */

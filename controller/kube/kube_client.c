@@ -144,6 +144,8 @@ static void build_url(const struct kube_client *c, const struct kube_ref *ref, s
 		http_url_segment(url, ref->subresource);
 	if (ref->field_selector)
 		http_url_query(url, "fieldSelector", ref->field_selector);
+	if (ref->label_selector)
+		http_url_query(url, "labelSelector", ref->label_selector);
 }
 
 /* Waits until then; -1 when that is past the deadline, or we are asked to stop. */
@@ -346,8 +348,7 @@ static int each_item(const json_t *page, kube_item_fn *on_item, void *ctx, struc
 }
 
 /* One page. Objects may be large: a page that does not fit is asked for again with half as many. */
-static int get_page(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int *limit, const char *next, json_t **page,
-		    struct err *e)
+static int get_page(struct kube_client *c, const struct kube_ref *ref, int *limit, const char *next, json_t **page, struct err *e)
 {
 	for (;;) {
 		char limit_text[16];
@@ -355,8 +356,6 @@ static int get_page(struct kube_client *c, const struct kube_ref *ref, const cha
 		AUTO_BUF struct buf url;
 		build_url(c, ref, &url);
 		http_url_query(&url, "limit", limit_text);
-		if (label_selector)
-			http_url_query(&url, "labelSelector", label_selector);
 		if (next)
 			http_url_query(&url, "continue", next);
 		struct err why = ERR_INIT;
@@ -370,13 +369,13 @@ static int get_page(struct kube_client *c, const struct kube_ref *ref, const cha
 	}
 }
 
-static int list_pages(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, int64_t most, kube_item_fn *on_item,
-		      void *ctx, char rv[64], struct err *e)
+static int list_pages(struct kube_client *c, const struct kube_ref *ref, int limit, int64_t most, kube_item_fn *on_item, void *ctx, char rv[64],
+		      struct err *e)
 {
 	AUTO_FREE char *next = NULL;
 	do {
 		AUTO_JSON json_t *page = NULL;
-		if (get_page(c, ref, label_selector, &limit, next, &page, e) < 0)
+		if (get_page(c, ref, &limit, next, &page, e) < 0)
 			return -1;
 		if (jsonx_int_at(page, "metadata.remainingItemCount", 0) > most)
 			return 1;
@@ -391,16 +390,15 @@ static int list_pages(struct kube_client *c, const struct kube_ref *ref, const c
 	return 0;
 }
 
-int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
-	      char rv[64], struct err *e)
+int kube_list(struct kube_client *c, const struct kube_ref *ref, int limit, kube_item_fn *on_item, void *ctx, char rv[64], struct err *e)
 {
-	return list_pages(c, ref, label_selector, limit, INT64_MAX, on_item, ctx, rv, e);
+	return list_pages(c, ref, limit, INT64_MAX, on_item, ctx, rv, e);
 }
 
 int kube_list_few(struct kube_client *c, const struct kube_ref *ref, int limit, int64_t most, kube_item_fn *on_item, void *ctx, char rv[64],
 		  struct err *e)
 {
-	return list_pages(c, ref, NULL, limit, most, on_item, ctx, rv, e);
+	return list_pages(c, ref, limit, most, on_item, ctx, rv, e);
 }
 
 int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const struct kube_watch_request *w, struct err *e)

@@ -41,7 +41,7 @@ void kube_client_set_manager(struct kube_client *c, const char *manager);
 struct kube_ref {
 	const char *api, *plural;
 	const char *namespace, *name, *subresource;
-	const char *field_selector; /* of a list or a watch; NULL: none */
+	const char *field_selector, *label_selector; /* of a list or a watch; NULL: none */
 };
 
 #define KUBE_CORE "/api/v1"
@@ -64,11 +64,10 @@ int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patc
 int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *uid, const char *resource_version, struct err *e);
 
 /* Lists in pages of `limit`, smaller where objects are large; on_item is called for each object (borrowed), -1 from it ends the list with its *e. The list's
- * resourceVersion is copied to rv[64] (may be NULL). label_selector may be NULL. A continue token that expired in the
+ * resourceVersion is copied to rv[64] (may be NULL). A continue token that expired in the
  * middle is ERR_GONE: start again. */
 typedef int kube_item_fn(void *ctx, const json_t *item, struct err *e);
-int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
-	      char rv[64], struct err *e);
+int kube_list(struct kube_client *c, const struct kube_ref *ref, int limit, kube_item_fn *on_item, void *ctx, char rv[64], struct err *e);
 
 /* The same; 1 and nothing was told when the server says that more than `most` are left after the first page. */
 int kube_list_few(struct kube_client *c, const struct kube_ref *ref, int limit, int64_t most, kube_item_fn *on_item, void *ctx, char rv[64],

@@ -50,7 +50,8 @@ static void count_watch_restart(const char *reason)
 
 static struct kube_ref watch_ref(const struct kube_watch *w)
 {
-	return (struct kube_ref){.api = w->options.api, .plural = w->options.plural, .namespace = w->namespace, .field_selector = w->options.field_selector};
+	const struct kube_watch_options *o = &w->options;
+	return (struct kube_ref){o->api, o->plural, .namespace = w->namespace, .field_selector = o->field_selector, .label_selector = o->label_selector};
 }
 
 /* Returns -1 when asked to stop. */

@@ -21,7 +21,7 @@ struct kube_watch_options {
 	const struct kube_config *config; /* outlives the watch */
 	const char *api, *plural;         /* static storage */
 	const char *namespace;            /* NULL: all; copied */
-	const char *field_selector;       /* NULL: none; outlives the watch */
+	const char *field_selector, *label_selector; /* NULL: none; outlive the watch */
 	int page_limit;                   /* 0: 100 */
 	int64_t stream_above;             /* objects; 0: 500 */
 	int64_t stall_timeout_ms;         /* 0: 100 s */

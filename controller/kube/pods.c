@@ -143,7 +143,9 @@ static int find_by_selector(struct kube_client *c, const struct kube_ref *ref, c
 			    const char **reason, struct err *e)
 {
 	AUTO_FREE char *selector = pods_selector_text(t->selector, t->selector_count);
-	if (kube_list(c, ref, selector, PAGE_LIMIT, consider_listed_pod, out, NULL, e) < 0)
+	struct kube_ref matching = *ref;
+	matching.label_selector = selector;
+	if (kube_list(c, &matching, PAGE_LIMIT, consider_listed_pod, out, NULL, e) < 0)
 		return -1;
 	*reason = out->excluded_not_ready ? REASON_PodNotReady : out->excluded_not_running ? REASON_PodNotRunning : REASON_NoPodsMatched;
 	if (out->count == PODS_MAX)
@@ -209,7 +211,8 @@ int pods_find_uid(struct kube_client *c, const char *namespace, const struct ses
 			take_if_wanted(&s, doc, NULL);
 	} else {
 		AUTO_FREE char *selector = pods_selector_text(t->selector, t->selector_count);
-		rc = kube_list(c, &ref, selector, PAGE_LIMIT, take_if_wanted, &s, NULL, &why);
+		ref.label_selector = selector;
+		rc = kube_list(c, &ref, PAGE_LIMIT, take_if_wanted, &s, NULL, &why);
 	}
 	if (rc == 0 || why.kind == ERR_NOT_FOUND)
 		return s.found;

@@ -66,12 +66,13 @@ static void get_document(struct visit *v, enum document d)
 	struct kube_ref ref = wanted[d].ref;
 	json_t *got = NULL;
 	ref.namespace = wanted[d].ours ? v->a->system_namespace : NULL;
+	ref.label_selector = wanted[d].labels;
 	if (d == NAMESPACE)
 		ref.name = v->a->system_namespace;
 	int rc;
 	if (wanted[d].list) {
 		got = json_array();
-		rc = kube_list(v->connection.client, &ref, wanted[d].labels, PAGE, take_item, got, NULL, &v->why[d]);
+		rc = kube_list(v->connection.client, &ref, PAGE, take_item, got, NULL, &v->why[d]);
 	} else {
 		rc = kube_get(v->connection.client, &ref, &got, &v->why[d]);
 	}
@@ -91,7 +92,7 @@ static void ask_sessions(struct visit *v)
 	struct kube_ref ref = plugin_connect_sessions(&v->connection, NULL);
 	json_t *items = json_array();
 	v->why[SESSIONS] = (struct err)ERR_INIT;
-	if (kube_list(v->connection.client, &ref, NULL, PAGE, take_item, items, NULL, &v->why[SESSIONS]) == 0)
+	if (kube_list(v->connection.client, &ref, PAGE, take_item, items, NULL, &v->why[SESSIONS]) == 0)
 		v->documents[SESSIONS] = items;
 	else
 		json_decref(items);

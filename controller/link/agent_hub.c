@@ -3,49 +3,15 @@
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
-#include "controller/link/agent_hub_private.h"
-#include "controller/link/hub_mailbox.h"
+#include "controller/link/hub_private.h"
 #include "controller/base/metrics.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct hub_link {
-	struct agent_hub *hub;
-	void *owner;
-	char *node;
-	bool said_hello, replaced, pending;
-	struct agent_info info;
-	struct hub_mailbox *mailbox; /* NULL while nothing waits: most links are idle most of the time */
-	struct hub_link *next_pending;
-	UT_hash_handle hh;       /* in `nodes`, once it has said hello and is the newest of its node */
-};
-
-/* A reconciler waits for these nodes' answers. Lives on its stack. */
-struct usage_wait {
-	int64_t request_id;
-	const char *const *nodes; /* of pods[i]: an agent's word counts for the pods of its own node only */
-	struct link_pod_usage *pods;
-	bool *answered;           /* of pods[i]: by its node, once */
-	size_t count, outstanding;
-	struct usage_wait *next;
-};
-
-struct agent_hub {
-	struct agent_hub_callbacks cb;
-	struct agent_hub_transport transport;
-	pthread_mutex_t lock;
-	pthread_cond_t answered;
-	struct hub_link *nodes;
-	struct hub_link *pending_first, *pending_last;
-	struct usage_wait *waits;
-	int64_t epoch, next_request_id;
-};
 
 struct agent_hub *agent_hub_new(const struct agent_hub_callbacks *cb, const struct agent_hub_transport *t)
 {
@@ -110,20 +76,20 @@ static int post_text_take(struct hub_link *l, char *text, struct err *e)
 	return 0;
 }
 
-static int post(struct hub_link *l, const struct link_msg *m, struct err *e)
+int hub_post(struct hub_link *l, const struct link_msg *m, struct err *e)
 {
 	char *text = link_msg_encode(m, e);
 	return text ? post_text_take(l, text, e) : -1;
 }
 
-static struct hub_link *find_hub_link(struct agent_hub *h, const char *node)
+struct hub_link *hub_find_link(struct agent_hub *h, const char *node)
 {
 	struct hub_link *l = NULL;
 	HASH_FIND_STR(h->nodes, node, l);
 	return l;
 }
 
-static void wake_hub(struct agent_hub *h)
+void hub_wake(struct agent_hub *h)
 {
 	if (h->transport.wake)
 		h->transport.wake(h->transport.ctx);
@@ -192,12 +158,12 @@ void agent_hub_detach(struct hub_link *l)
 static void announce_leader(struct hub_link *l)
 {
 	struct link_msg m = {.type = LINK_MSG_LEADER, .epoch = l->hub->epoch};
-	post(l, &m, NULL);
+	hub_post(l, &m, NULL);
 }
 
 static void register_hub_link(struct agent_hub *h, struct hub_link *l)
 {
-	struct hub_link *older = find_hub_link(h, l->node);
+	struct hub_link *older = hub_find_link(h, l->node);
 	if (older) {
 		HASH_DELETE(hh, h->nodes, older);
 		older->replaced = true;
@@ -216,7 +182,7 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 	snprintf(l->info.mode, sizeof l->info.mode, "%s", m->u.hello.mode);
 	l->info.perf_events = m->u.hello.perf_events;
 	l->info.process_queries = m->u.hello.process_queries;
-	l->info.container_starts = m->u.hello.container_starts;
+	l->info.pod_starts = m->u.hello.pod_starts;
 	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
@@ -225,38 +191,11 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 			announce_leader(l);
 	}
 	pthread_mutex_unlock(&h->lock);
-	wake_hub(h);
+	hub_wake(h);
 	if (h->cb.on_node)
 		h->cb.on_node(h->cb.ctx, l->node, true, m->epoch);
 	for (size_t i = 0; i < m->u.hello.job_count && h->cb.on_job; i++)
 		h->cb.on_job(h->cb.ctx, l->node, &m->u.hello.jobs[i]);
-}
-
-/* Takes a node's first answer. false: it was not asked, or has answered before. */
-static bool take_usage(struct usage_wait *w, const char *node, const struct link_msg *m)
-{
-	bool first = false;
-	for (size_t k = 0; k < w->count; k++) {
-		if (w->answered[k] || strcmp(w->nodes[k], node) != 0)
-			continue;
-		first = w->answered[k] = true;
-		for (size_t i = 0; i < m->u.usage.count; i++) {
-			if (strcmp(w->pods[k].pod_uid, m->u.usage.pods[i].pod_uid) == 0)
-				w->pods[k] = m->u.usage.pods[i];
-		}
-	}
-	return first;
-}
-
-static void receive_usage(struct agent_hub *h, const char *node, const struct link_msg *m)
-{
-	pthread_mutex_lock(&h->lock);
-	struct usage_wait *w = h->waits;
-	while (w && w->request_id != m->u.usage.request_id)
-		w = w->next;
-	if (w && take_usage(w, node, m) && w->outstanding > 0 && --w->outstanding == 0)
-		pthread_cond_broadcast(&h->answered);
-	pthread_mutex_unlock(&h->lock);
 }
 
 static void receive_told(struct agent_hub *h, const char *node, const struct link_msg *m)
@@ -287,7 +226,7 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 			h->cb.on_job(h->cb.ctx, l->node, &m->u.job);
 		return 0;
 	case LINK_MSG_USAGE:
-		receive_usage(h, l->node, m);
+		hub_usage_receive(h, l->node, m);
 		return 0;
 	case LINK_MSG_OBSERVED:
 	case LINK_MSG_PROCESSES:
@@ -308,19 +247,19 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out)
 {
 	pthread_mutex_lock(&h->lock);
-	struct hub_link *l = find_hub_link(h, node);
+	struct hub_link *l = hub_find_link(h, node);
 	if (l && out)
 		*out = l->info;
 	pthread_mutex_unlock(&h->lock);
 	return l != NULL;
 }
 
-static int send_locked(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
+int hub_send_locked(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
 {
-	struct hub_link *l = find_hub_link(h, node);
+	struct hub_link *l = hub_find_link(h, node);
 	if (!l)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NodeWithoutAgent, "no agent of node %s is linked", node);
-	return post(l, m, e);
+	return hub_post(l, m, e);
 }
 
 /* Orders carry the epoch; without one (not the leader) they are refused here. */
@@ -328,10 +267,10 @@ static int send_as_leader(struct agent_hub *h, const char *node, struct link_msg
 {
 	pthread_mutex_lock(&h->lock);
 	m->epoch = h->epoch;
-	int rc = h->epoch > 0 ? send_locked(h, node, m, e) : err_set(e, ERR_CONFLICT, 0, "this replica does not lead");
+	int rc = h->epoch > 0 ? hub_send_locked(h, node, m, e) : err_set(e, ERR_CONFLICT, 0, "this replica does not lead");
 	pthread_mutex_unlock(&h->lock);
 	if (rc == 0)
-		wake_hub(h);
+		hub_wake(h);
 	return rc;
 }
 
@@ -370,27 +309,13 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	return send_as_leader(h, node, &m, e);
 }
 
-size_t agent_hub_await_starts(struct agent_hub *h, int64_t valid_seconds, int64_t frequency_hertz)
-{
-	struct link_msg m = {.type = LINK_MSG_AWAIT_STARTS, .u.await_starts = {valid_seconds, frequency_hertz}};
-	size_t count = 0;
-	pthread_mutex_lock(&h->lock);
-	m.epoch = h->epoch;
-	for (struct hub_link *l = h->nodes; l; l = l->hh.next)
-		count += h->epoch > 0 && l->info.container_starts && post(l, &m, NULL) == 0;
-	pthread_mutex_unlock(&h->lock);
-	if (count)
-		wake_hub(h);
-	return count;
-}
-
 int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
 {
 	pthread_mutex_lock(&h->lock);
-	int rc = send_locked(h, node, m, e);
+	int rc = hub_send_locked(h, node, m, e);
 	pthread_mutex_unlock(&h->lock);
 	if (rc == 0)
-		wake_hub(h);
+		hub_wake(h);
 	return rc;
 }
 
@@ -412,7 +337,7 @@ void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (announce)
-		wake_hub(h);
+		hub_wake(h);
 }
 
 int64_t agent_hub_highest_epoch(struct agent_hub *h, int64_t most)
@@ -434,65 +359,4 @@ size_t agent_hub_count(struct agent_hub *h)
 	size_t count = HASH_COUNT(h->nodes);
 	pthread_mutex_unlock(&h->lock);
 	return count;
-}
-
-/* Usage ----------------------------------------------------------------------------------------------------------- */
-
-static bool seen_before(const char *const *nodes, size_t i)
-{
-	for (size_t k = 0; k < i; k++) {
-		if (strcmp(nodes[k], nodes[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* One query for all pods of nodes[first]. The lock is held. */
-static bool ask_node(struct agent_hub *h, size_t first, const struct usage_wait *w, int64_t window_ms)
-{
-	char(*uids)[40] = mem_calloc(w->count, sizeof *uids);
-	struct link_msg m = {.type = LINK_MSG_USAGE_QUERY};
-	m.u.usage_query.request_id = w->request_id;
-	m.u.usage_query.window_ms = window_ms;
-	m.u.usage_query.pod_uids = uids;
-	for (size_t i = first; i < w->count && m.u.usage_query.count < LINK_MAX_PODS; i++) {
-		if (strcmp(w->nodes[i], w->nodes[first]) == 0)
-			strcpy(uids[m.u.usage_query.count++], w->pods[i].pod_uid);
-	}
-	bool sent = send_locked(h, w->nodes[first], &m, NULL) == 0;
-	free(uids);
-	return sent;
-}
-
-static void wait_usage_answers(struct agent_hub *h, const struct usage_wait *w, int64_t deadline_ms)
-{
-	while (w->outstanding > 0) {
-		if (thread_cond_wait_until(&h->answered, &h->lock, deadline_ms) != 0)
-			break;
-	}
-}
-
-void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_pod_usage *pods, size_t count, int64_t window_ms, int64_t deadline_ms)
-{
-	AUTO_FREE bool *answered = mem_calloc(count ? count : 1, sizeof *answered);
-	struct usage_wait w = {.nodes = nodes, .pods = pods, .answered = answered, .count = count};
-	for (size_t i = 0; i < count; i++)
-		pods[i].cpu_millicores = pods[i].memory_bytes = -1;
-	pthread_mutex_lock(&h->lock);
-	w.request_id = ++h->next_request_id;
-	for (size_t i = 0; i < count; i++) {
-		if (!seen_before(nodes, i) && ask_node(h, i, &w, window_ms))
-			w.outstanding++;
-	}
-	w.next = h->waits;
-	h->waits = &w;
-	pthread_mutex_unlock(&h->lock);
-	wake_hub(h);
-	pthread_mutex_lock(&h->lock);
-	wait_usage_answers(h, &w, deadline_ms);
-	struct usage_wait **p = &h->waits;
-	while (*p != &w)
-		p = &(*p)->next;
-	*p = w.next;
-	pthread_mutex_unlock(&h->lock);
 }

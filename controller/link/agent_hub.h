@@ -16,7 +16,7 @@ struct agent_hub_callbacks {
 	void (*on_node)(void *ctx, const char *node, bool linked, int64_t highest_epoch); /* link up (after hello) or down */
 	/* What an agent says of the pods that it was asked to observe; only of its own node's word. May be NULL. */
 	void (*on_observed)(void *ctx, const char *node, const struct link_observed *items, size_t count);
-	/* A container of a pod of this node, by the agent's word, has started. May be NULL. */
+	/* A container of this pod has started on this node, by the agent's word. May be NULL. */
 	void (*on_started)(void *ctx, const char *node, const char *pod_uid, const char *container_id);
 	/* An agent's answer to LINK_MSG_PROCESS_QUERY. May be NULL. */
 	void (*on_processes)(void *ctx, const char *node, const struct link_processes *answer);
@@ -28,7 +28,7 @@ struct agent_hub_callbacks {
 /* Linked right now (after hello), and what it can do. */
 struct agent_info {
 	char version[32], mode[16];
-	bool perf_events, process_queries, container_starts;
+	bool perf_events, process_queries, pod_starts;
 	unsigned profilers; /* that it serves: 1 << enum profiler_kind */
 	int64_t highest_epoch;
 };
@@ -42,8 +42,15 @@ int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, 
 /* The node's whole set (<= LINK_MAX_OBSERVATIONS), in place of the last one; the agent forgets it when it is not said again for valid_seconds. */
 int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_observation *items, size_t count, int64_t valid_seconds, struct err *e);
 
-/* Whether all linked agents that can are to sample containers from their start, for so long; 0 seconds: no more. Returns how many can. */
-size_t agent_hub_await_starts(struct agent_hub *h, int64_t valid_seconds, int64_t frequency_hertz);
+/* A pod whose next container a session waits for, and the node that it is bound to. */
+struct awaited_pod {
+	char node[254];
+	struct link_awaited_pod pod;
+};
+
+/* Tells the agent of a node, or all that can (NULL), which of their own node's pods are waited for, for so long; 0 seconds: no more. `pods` is sorted by
+ * `node`. Returns how many agents were told. */
+size_t agent_hub_await_starts(struct agent_hub *h, const char *node, int64_t valid_seconds, const struct awaited_pod *pods, size_t count);
 
 /* A message that needs no leadership. */
 int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e);

@@ -188,7 +188,7 @@ static int add_namespace_name(void *ctx, const json_t *item, struct err *e)
 static int list_namespaces(struct kube_client *k, json_t *out, struct err *e)
 {
 	static const struct kube_ref ref = {.api = KUBE_CORE, .plural = "namespaces"};
-	return kube_list(k, &ref, NULL, 500, add_namespace_name, out, NULL, e);
+	return kube_list(k, &ref, 500, add_namespace_name, out, NULL, e);
 }
 
 static int cluster_namespaces(void *ctx, const struct rest_caller *caller, json_t **out, struct rest_problem *p)

@@ -61,7 +61,7 @@ static int add_pod(void *ctx, const json_t *item, struct err *e)
 static int list_pods_of_namespace(struct kube_client *k, const char *namespace, struct pods *out, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = namespace};
-	return kube_list(k, &ref, NULL, PAGE_LIMIT, add_pod, out, NULL, e);
+	return kube_list(k, &ref, PAGE_LIMIT, add_pod, out, NULL, e);
 }
 
 /* Of a caller who may not list all pods: those of the namespaces that they see. */

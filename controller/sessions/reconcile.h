@@ -29,6 +29,7 @@ struct reconciler {
 	void *report_url_ctx;
 	struct comparisons *comparisons;   /* may be NULL: nothing can be compared */
 	struct starts *starts;
+	bool no_starts;                    /* sessions that wait for a container to start are refused */
 	const struct object_stores *stores; /* may be NULL: whether there is a store is seen when a report is to be put there */
 };
 

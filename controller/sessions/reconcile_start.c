@@ -8,23 +8,36 @@
 
 #include <stdio.h>
 
-/* Who waits has no place in the queue, and is in nobody's way. */
-static int wait_for_start(struct work *w, size_t agents)
+#define ROOM_LOOK_MS 5000
+
+/* 0, and its status says what it waits for: it has no place in the queue, and is in nobody's way. */
+static int wait_with(struct work *w, const char *reason, const char *text)
 {
 	char until[CLOCK_RFC3339_SIZE];
+	AUTO_FREE char *whole = mem_printf("%s" RECONCILE_UNTIL "%s", text, clock_rfc3339(plan_deadline_ms(&w->s), until));
+	admission_release(w->r->admission, w->key);
+	session_status_wait(&w->s, reason, whole, w->now_wall_ms);
+	return 0;
+}
+
+static int wait_for_start(struct work *w, size_t agents)
+{
 	const struct session_target *t = &w->s.spec.target;
 	AUTO_FREE char *selector = t->pod_name ? mem_printf("pod %s", t->pod_name) : pods_selector_text(t->selector, t->selector_count);
-	const char *end = clock_rfc3339(plan_deadline_ms(&w->s), until);
 	AUTO_FREE char *watch = agents == 1 ? mem_strdup("agent of one node watches") : mem_printf("agents of %zu nodes watch", agents);
-	AUTO_FREE char *text = NULL;
-	if (agents)
-		text = mem_printf("the next container of %s%.200s that starts will be profiled; the %s" RECONCILE_UNTIL "%s", t->pod_name ? "" : "pods with ",
-				  selector, watch, end);
-	else
-		text = mem_printf("no agent is linked that can sample a container from its start" RECONCILE_UNTIL "%s", end);
-	admission_release(w->r->admission, w->key);
-	session_status_wait(&w->s, agents ? REASON_WaitingForContainerStart : REASON_NodeWithoutAgent, text, w->now_wall_ms);
-	return 0;
+	AUTO_FREE char *text = mem_printf("the next container of %s%.200s that starts will be profiled; the %s", t->pod_name ? "" : "pods with ", selector, watch);
+	if (!agents)
+		return wait_with(w, REASON_NodeWithoutAgent, "no agent is linked that can sample a container from its start");
+	return wait_with(w, REASON_WaitingForContainerStart, text);
+}
+
+/* Nothing says when one of them ends. */
+static int wait_for_room(struct work *w)
+{
+	AUTO_FREE char *text = mem_printf("as many sessions wait for a container to start as may at once (%d of a namespace, %d of all); this one begins "
+					  "to wait when one of them ends", STARTS_SESSIONS_PER_NAMESPACE, STARTS_SESSIONS_MAX);
+	reconcile_wake_in(w, ROOM_LOOK_MS);
+	return wait_with(w, REASON_Queued, text);
 }
 
 /* Takes the first start that is of the target: 1, with its pod in *out. 0: none is. */
@@ -64,16 +77,23 @@ void reconcile_tell_readiness(struct work *w)
 
 int reconcile_choose_start(struct work *w, struct pod_list *l, struct err *e)
 {
+	const struct start_wish wish = {w->key, w->s.namespace, w->s.requested_by, &w->s.spec.target, w->s.spec.frequency_hertz};
 	struct started start;
 	struct pod_info pod = {0};
-	size_t agents = starts_await(w->r->starts, w->r->hub, w->key, w->s.spec.frequency_hertz, w->now_mono_ms);
+	size_t agents;
 	*l = (struct pod_list){0};
+	if (w->r->no_starts) {
+		session_status_end(&w->s, false, REASON_StartsNotEnabled, "this installation samples no container from its start", w->now_wall_ms);
+		return 0;
+	}
+	int waits = starts_await(w->r->starts, w->r->hub, &wish, w->now_mono_ms, &agents, e);
+	if (waits <= 0)
+		return waits < 0 ? -1 : wait_for_room(w);
 	int found = find_start(w, &start, &pod, e);
 	if (found < 0)
 		return -1;
 	if (!found)
 		return wait_for_start(w, agents);
-	snprintf(pod.node, sizeof pod.node, "%s", start.node); /* as the agent's token says */
 	reconcile_wake_in(w, start.heard_mono_ms + STARTS_KEPT_MS - w->now_mono_ms);
 	w->s.pods_matched = 1;
 	GROW(l->items, l->count, l->cap);

@@ -76,9 +76,9 @@ static int list_trigger_pods(struct trigger_observe *t, struct profiling_trigger
 {
 	const struct trigger_threshold *threshold = &trigger->spec.threshold;
 	AUTO_FREE char *selector = pods_selector_text(threshold->selector, threshold->selector_count);
-	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = trigger->namespace};
+	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = trigger->namespace, .label_selector = selector};
 	struct listing l = {into, trigger};
-	if (kube_list(t->client, &ref, selector, PAGE_LIMIT, on_observed_pod, &l, NULL, e) < 0)
+	if (kube_list(t->client, &ref, PAGE_LIMIT, on_observed_pod, &l, NULL, e) < 0)
 		return err_prefix(e, "pods of trigger %s/%s", trigger->namespace, trigger->name);
 	return 0;
 }

@@ -83,7 +83,7 @@ static void take_start(struct attached_session *s)
 	o->pump = c->pump;
 	c->perf = NULL;
 	c->pump = NULL;
-	o->capture.start.runtime_ns = c->runtime_ns - c->appeared_ns;
+	o->capture.start.runtime_ns = c->runtime_ns - c->container.appeared_ns;
 	name_method(o);
 }
 
@@ -174,7 +174,7 @@ static int cpu_session_prepare(struct attached_session *s, struct err *e)
 	STEP("start-perf");
 	if (start_perf(s, e) < 0)
 		return -1;
-	s->started_ns = s->q->start ? s->q->start->appeared_ns : o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
+	s->started_ns = s->q->start ? s->q->start->container.appeared_ns : o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
 	s->own_fd = o->pump ? perf_pump_fd(o->pump) : -1;
 	s->eager = o->perf != NULL; /* until the first sample is there */
 	STEP("start-collecting");
@@ -302,12 +302,23 @@ static int cpu_session_stop(struct attached_session *s, struct err *e)
 
 /* the end ------------------------------------------------------------------------------------------------------------- */
 
+/* The agent heard of the pod when its container ran already. */
+static void note_missed_start(struct limits *l, const struct start_capture *c)
+{
+	int64_t cpu_ns = c->group_begin.usage_ns > 0 ? c->group_begin.usage_ns : 0;
+	limits_note(l, "start", -1, c->missed_ns / 1000000,
+		    "The first %.2f s of the container, with %.2f s of CPU time, were not sampled and are not in this report: the agent heard of the pod only then.",
+		    (double)c->missed_ns / 1e9, (double)cpu_ns / 1e9);
+}
+
 /* What the report therefore lacks. */
 static void note_limits(struct attached_session *s)
 {
 	const struct cpu_capture *c = &cpu_session_own(s)->capture;
 	const struct channel_sampling *x = &cpu_session_own(s)->sampling;
 	struct limits *l = &s->facts.limits;
+	if (s->q->start && s->q->start->missed_ns)
+		note_missed_start(l, s->q->start);
 	if (cpu_capture_too_few(c))
 		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
 			    "%zu %s came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
@@ -342,7 +353,7 @@ static void cpu_session_take(struct attached_session *s)
 	cpu_account_report(&o->account, &o->capture);
 	if (o->capture.process_cpu_ns < 0 && o->sampling.cpu_ns)
 		o->capture.process_cpu_ns = (int64_t)o->sampling.cpu_ns;
-	o->capture.frequency_hertz = s->q->spec->frequency_hertz;
+	o->capture.frequency_hertz = s->q->start ? s->q->start->frequency_hertz : s->q->spec->frequency_hertz;
 	note_limits(s);
 	s->samples = (int64_t)o->capture.sample_count;
 	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;

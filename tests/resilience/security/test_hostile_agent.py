@@ -32,6 +32,8 @@ ODD = {
 }
 FOREIGN = 'drdotnet_job_reports_dropped_total{reason="foreign"}'
 ORPHAN = 'drdotnet_job_reports_dropped_total{reason="orphan"}'
+REFUSED = 'drdotnet_starts_refused_total{reason="%s"}'
+AWAITED = 'drdotnet_starts_awaited{of="pods"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/%s/leases/drdotnet-controller" % install.SYSTEM
 
 
@@ -215,6 +217,59 @@ class TakenOver(unittest.TestCase):
         root = self.i.folder + "/drdotnet-controller-0/reports"
         found = [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names]
         return [path.partition("/")[2] if not path.startswith(self.namespace) else path for path in found if self.namespace in path]
+
+    def arm(self, name="next", **more):
+        """A session that waits for the next container of the pod "good", both agents told so: the pods that each was told of."""
+        for node in (self.good, self.evil):
+            node.socket.send(hello(containerStarts=True, podStarts=True))
+        self.i.session(self.namespace, name, {"profiler": "CPUHotpaths", "durationSeconds": 30, "target": {"podName": "good"}, "start": "NextContainerStart",
+                                              "cpuHotpaths": {"frequencyHertz": 999}, **more})
+        while not self.good_told():
+            pass
+
+    def good_told(self):
+        return self.good.receive("awaitStarts").get("pods", True)
+
+    def uid(self, pod):
+        return self.i.cluster.request("GET", "/api/v1/namespaces/%s/pods/%s" % (self.namespace, pod))["metadata"]["uid"]
+
+    def started(self, node, pod):
+        node.socket.send({"type": "started", "podUID": self.uid(pod), "containerID": "c"})
+
+    def test_it_takes_no_start_of_another_node_s_pod(self):
+        """Who waits for the container of a pod gets the word of its own node's agent, whatever others say before, and however often."""
+        self.arm()
+        counted = self.metrics()
+        self.started(self.evil, "good")
+        for _ in range(300):
+            self.started(self.evil, "evil")
+        self.wait_count(REFUSED % "unasked", counted.get(REFUSED % "unasked", 0) + 300)
+        self.wait_count(REFUSED % "foreign", counted.get(REFUSED % "foreign", 0) + 1)
+        self.assertIn('"node":"%s","pod":"%s"' % (self.evil_node, self.uid("good")), self.i.controller.log())
+        self.assertNotIn("targets", self.status("next"))
+        self.started(self.good, "good")
+        job_id = self.good.receive("order")["jobID"]
+        self.good.job(job_id, "Profiling")
+        self.wait_phase("next", "Profiling")
+        self.assertEqual([t["nodeName"] for t in self.status("next")["targets"]], [self.good_node])
+        self.finish(self.good, job_id, "next")
+
+    def test_who_waits_for_a_start_arms_its_own_pods_only(self):
+        """One editor at 999 Hz: no other pod of the namespace, of its node or of another one is sampled, and the log says who asked for it."""
+        self.i.cluster.namespace(self.namespace + "-other")
+        self.i.cluster.create_pod(self.namespace + "-other", "neighbour", self.good_node, labels={"app": "shop"})
+        self.i.cluster.create_pod(self.namespace, "sibling", self.good_node, labels={"app": "shop"})
+        armed = self.metrics().get(AWAITED, 0)
+        for node in (self.good, self.evil):
+            node.socket.send(hello(containerStarts=True, podStarts=True))
+        self.arm()
+        self.good.socket.send(hello(podStarts=True))  # told anew, all that there is
+        self.assertEqual(self.good_told(), [{"uid": self.uid("good"), "namespace": self.namespace, "frequencyHertz": 999}])
+        self.assertEqual(self.evil.receive("awaitStarts")["pods"], [])
+        self.wait_count(AWAITED, armed + 1)
+        self.assertRegex(self.i.controller.log(), '"session":"%s/next","requested_by":"[^"]*","hertz":999' % self.namespace)
+        self.i.cluster.request("PATCH", install.SESSIONS % self.namespace + "/next", {"spec": {"cancel": True}}, "application/merge-patch+json")
+        self.i.wait_finished(self.namespace, "next")
 
     def test_it_cannot_fill_the_store(self):
         own = self.profiling(self.evil, "evil")

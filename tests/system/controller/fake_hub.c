@@ -5,7 +5,7 @@
  *         started NODE POD_UID
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
  *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
- *   out:  order|cancel|forget EPOCH NODE {...} , await EPOCH SECONDS HERTZ , epoch N , ready
+ *   out:  order|cancel|forget EPOCH NODE {...} , await EPOCH SECONDS NODE-OR-* UID@NODE:HERTZ,... , epoch N , ready
  *
  * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]
  * [--stream-above N]; ends on SIGTERM or end of input. */
@@ -136,16 +136,19 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	return err_set(e, ERR_NOT_FOUND, 0, "no agent is linked from %s", node);
 }
 
-size_t agent_hub_await_starts(struct agent_hub *h, int64_t valid_seconds, int64_t frequency_hertz)
+size_t agent_hub_await_starts(struct agent_hub *h, const char *node, int64_t valid_seconds, const struct awaited_pod *pods, size_t count)
 {
 	pthread_mutex_lock(&h->lock);
-	size_t count = 0;
+	size_t told = 0;
 	for (int i = 0; i < MAX_NODES; i++)
-		count += h->nodes[i][0] != '\0';
-	printf("await %" PRId64 " %" PRId64 " %" PRId64 "\n", h->epoch, valid_seconds, frequency_hertz);
+		told += h->nodes[i][0] && (!node || strcmp(h->nodes[i], node) == 0);
+	printf("await %" PRId64 " %" PRId64 " %s ", h->epoch, valid_seconds, node ? node : "*");
+	for (size_t i = 0; i < count; i++)
+		printf("%s%s@%s:%" PRId64, i ? "," : "", pods[i].pod.uid, pods[i].node, pods[i].pod.frequency_hertz);
+	puts("");
 	fflush(stdout);
 	pthread_mutex_unlock(&h->lock);
-	return count;
+	return told;
 }
 
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)

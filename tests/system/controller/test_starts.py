@@ -4,10 +4,12 @@ from tests.system.controller.test_sessions import ControllerTest
 
 
 class Starts(ControllerTest):
-    def arm(self, hub, name, **spec):
+    def arm(self, hub, name, pods=(), hertz=99, **spec):
+        """Until the agents have been told of these pods: (name, node)."""
+        wanted = {"%s@%s:%d" % (self.uid(pod), node, hertz) for pod, node in pods}
         self.sessions.create(name, start="NextContainerStart", **spec)
         self.sessions.wait_condition(name, "Running", "False", "WaitingForContainerStart")
-        hub.expect("await", match=lambda words: words[2] != "0")
+        hub.expect("await", match=lambda words: words[2] != "0" and wanted == set(words[3].split(" ", 1)[1].split(",")) - {""})
 
     def uid(self, name):
         return self.cluster.request("GET", "/api/v1/namespaces/%s/pods/%s" % (self.namespace, name))["metadata"]["uid"]
@@ -17,8 +19,9 @@ class Starts(ControllerTest):
             self.pod(name)
         self.cluster.create_pod(self.namespace, "basket", "n1", labels={"app": "basket"}, running=False)
         hub = self.leader("n1", max_pods=1)
-        self.arm(hub, "first")
-        self.arm(hub, "second")
+        pods = [("checkout-1", "n1"), ("checkout-2", "n1")]
+        self.arm(hub, "first", pods)
+        self.arm(hub, "second", pods)
         self.assertIn("app=checkout", condition(self.sessions.get("first"), "Running")["message"])
         self.sessions.create("now")
         node, order = hub.order("now")
@@ -44,10 +47,11 @@ class Starts(ControllerTest):
     def test_the_next_leader_asks_the_agents_again(self):
         self.pod("checkout-1")
         hub = self.leader("n1")
-        self.arm(hub, "first", cpuHotpaths={"frequencyHertz": 199})
+        self.arm(hub, "first", [("checkout-1", "n1")], 199, cpuHotpaths={"frequencyHertz": 199})
         hub.stop()
         after = self.leader("n1", name="after")
-        self.assertEqual(after.expect("await")[1:], [str(after.epoch), "120", "199"])
+        told = after.expect("await", match=lambda words: "@" in words[3])
+        self.assertEqual(told[1:], [str(after.epoch), "120", "* %s@n1:199" % self.uid("checkout-1")])
         after.say("started", "n1", self.uid("checkout-1"))
         self.assertEqual(after.order()[1]["pod"]["name"], "checkout-1")
 
@@ -60,3 +64,24 @@ class Starts(ControllerTest):
         for name, reason in (("canceled", "Canceled"), ("late", "NoContainerStarted")):
             self.sessions.wait_condition(name, "Completed", "True", reason, seconds=30)
         hub.expect("await", match=lambda words: words[2] == "0")
+
+    def test_a_pod_is_told_of_before_its_container_starts_and_no_other_pod_is(self):
+        """As soon as it is bound to a node, to that node's agent."""
+        hub = self.leader("n1", "n2")
+        self.arm(hub, "first")
+        self.cluster.create_pod(self.namespace, "basket", "n2", labels={"app": "basket"}, running=False)
+        self.cluster.create_pod(self.namespace, "checkout-1", "n2", labels={"app": "checkout"}, running=False)
+        told = hub.expect("await", match=lambda words: words[3].startswith("n2"))
+        self.assertEqual(told[3], "n2 %s@n2:99" % self.uid("checkout-1"))
+        self.cluster.request("DELETE", "/api/v1/namespaces/%s/pods/checkout-1?gracePeriodSeconds=0" % self.namespace)
+        self.arm(hub, "second")
+
+    def test_one_namespace_arms_eight_sessions_at_most(self):
+        hub = self.leader("n1")
+        for number in range(8):
+            self.arm(hub, "next-%d" % number)
+        self.sessions.create("more", start="NextContainerStart")
+        waits = self.sessions.wait_condition("more", "Running", "False", "Queued")
+        self.assertIn("8 of a namespace", condition(waits, "Running")["message"])
+        self.sessions.patch("next-3", {"spec": {"cancel": True}})
+        self.sessions.wait_condition("more", "Running", "False", "WaitingForContainerStart", seconds=30)

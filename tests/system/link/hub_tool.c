@@ -251,7 +251,7 @@ static bool obey(struct link_server *s, char **w, size_t n)
 		int rc = order(h, w + 1, n - 1, &e);
 		answer(rc, &e);
 	} else if (strcmp(w[0], "await") == 0 && n == 2) {
-		say("{\"event\":\"await\",\"agents\":%zu}", agent_hub_await_starts(h, strtoll(w[1], NULL, 10), 99));
+		say("{\"event\":\"await\",\"agents\":%zu}", agent_hub_await_starts(h, NULL, strtoll(w[1], NULL, 10), NULL, 0));
 	} else if (strcmp(w[0], "flood") == 0 && n == 3) {
 		flood(h, w[1], atoi(w[2]));
 	} else if (strcmp(w[0], "cancel") == 0 && n == 3) {

@@ -129,5 +129,5 @@ def _mask(payload, mask):
     return (int.from_bytes(payload, "big") ^ int.from_bytes(whole[:n], "big")).to_bytes(n, "big")
 
 
-def hello(epoch=0, jobs=(), boot="0123456789abcdef"):
-    return {"type": "hello", "epoch": epoch, "agentVersion": "1.2.3", "bootID": boot, "mode": "hostPID", "perfEvents": True, "jobs": list(jobs)}
+def hello(epoch=0, jobs=(), boot="0123456789abcdef", **more):
+    return {"type": "hello", "epoch": epoch, "agentVersion": "1.2.3", "bootID": boot, "mode": "hostPID", "perfEvents": True, "jobs": list(jobs), **more}

@@ -221,3 +221,54 @@ Test(apart, who_gets_no_cpu_does_not_hang)
 	cr_expect_eq(until_ms(0, 900, true), 10900);
 	cr_expect_eq(apart_until_ms(&(struct apart_signs){500, 500000000, 0, true}, 10000, 3000, 60000), 60000, "what was said to last longer");
 }
+
+/* What the last look said. */
+static int poll_until_over(struct apart *a, struct err *e)
+{
+	int over = 0;
+	for (int64_t until_ms = clock_mono_ms() + LONG_MS; !over && clock_mono_ms() < until_ms;) {
+		over = apart_poll(a, e);
+		clock_sleep_until_ms(clock_mono_ms() + 1);
+	}
+	return over;
+}
+
+Test(apart, who_cannot_wait_looks_again_and_again)
+{
+	int gate[2];
+	struct err e = ERR_INIT;
+	cr_assert_eq(pipe(gate), 0);
+	struct work *w = work_new(gate[0]);
+	struct apart *a = apart_begin("pod a", work_run, w, work_release, LONG_MS, &e);
+	cr_assert_not_null(a);
+	cr_expect_eq(apart_poll(a, &e), 0, "it has not returned");
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_expect_eq(poll_until_over(a, &e), 1);
+	cr_expect_eq(released, 0, "it is the caller's");
+	free(w);
+	a = apart_begin("pod a", work_run, work_new(gate[0]), work_release, SHORT_MS, &e);
+	cr_expect_eq(poll_until_over(a, &e), -1);
+	cr_expect_eq(e.kind, ERR_TIMEOUT);
+	cr_expect_null(apart_begin("pod a", work_run, work_new(-1), work_release, LONG_MS, NULL));
+	cr_expect_eq(released, 1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	wait_until_none_hangs();
+}
+
+Test(apart, what_nobody_looks_at_any_more_is_released_when_it_returns)
+{
+	int gate[2];
+	cr_assert_eq(pipe(gate), 0);
+	apart_drop(NULL);
+	apart_drop(apart_begin("pod a", work_run, work_new(gate[0]), work_release, LONG_MS, NULL));
+	cr_expect_eq(apart_hanging(), 1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	wait_until_none_hangs();
+	struct apart *a = apart_begin("pod a", work_run, work_new(-1), work_release, LONG_MS, NULL);
+	cr_assert_not_null(a);
+	clock_sleep_until_ms(clock_mono_ms() + 20);
+	apart_drop(a);
+	for (int64_t until_ms = clock_mono_ms() + LONG_MS; released < 2 && clock_mono_ms() < until_ms;)
+		clock_sleep_until_ms(clock_mono_ms() + 1);
+	cr_expect_eq(released, 2);
+}

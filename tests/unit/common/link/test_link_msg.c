@@ -32,10 +32,11 @@
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
 	[LINK_MSG_HELLO] = "{\"type\":\"hello\",\"epoch\":3,\"agentVersion\":\"1.2.3\",\"bootID\":\"b-1\",\"mode\":\"hostPID\",\"perfEvents\":true,"
-			   "\"processQueries\":true,\"containerStarts\":true,"
+			   "\"processQueries\":true,\"podStarts\":true,"
 			   "\"profilers\":[\"CPUHotpaths\"],\"jobs\":[{" JOB_BODY "}]}",
 	[LINK_MSG_STARTED] = "{\"type\":\"started\",\"podUID\":\"u-2\",\"containerID\":\"abc\"}",
-	[LINK_MSG_AWAIT_STARTS] = "{\"type\":\"awaitStarts\",\"epoch\":4,\"validSeconds\":120,\"frequencyHertz\":99}",
+	[LINK_MSG_AWAIT_STARTS] = "{\"type\":\"awaitStarts\",\"epoch\":4,\"validSeconds\":120,\"pods\":["
+				  "{\"uid\":\"u-2\",\"namespace\":\"shop\",\"frequencyHertz\":99}]}",
 	[LINK_MSG_TOKEN] = "{\"type\":\"token\",\"token\":\"a.b.c\"}",
 	[LINK_MSG_JOB] = "{\"type\":\"job\"," JOB_BODY "}",
 	[LINK_MSG_UPLOAD_REQUEST] = "{\"type\":\"uploadRequest\",\"jobID\":\"job-1\",\"report\":" REPORT "}",
@@ -206,6 +207,12 @@ Test(link_msg, what_is_wrong_is_refused_by_name)
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[7]}", "pods[]: expected an object"},
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[{\"uid\":\"a/b\",\"namespace\":\"a\",\"name\":\"b\"}]}",
 		 "pods[].uid: expected"},
+		{"{\"type\":\"awaitStarts\",\"validSeconds\":9,\"pods\":[]}", "epoch: required"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":3601,\"pods\":[]}", "validSeconds: must be"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"frequencyHertz\":99}", "awaitStarts.pods: required"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[7]}", "pods[]: expected an object"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[{\"uid\":\"u\",\"namespace\":\"a\",\"frequencyHertz\":1000}]}",
+		 "frequencyHertz: must be"},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":0,\"canProfile\":true}]}", "pid: must be"},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":1,\"canProfile\":1}]}", "canProfile: expected"},
 		{"{\"type\":\"usageQuery\",\"requestID\":0,\"windowMilliseconds\":0,\"podUIDs\":[]}", "requestID: must be"},
@@ -285,6 +292,8 @@ Test(link_msg, lists_have_bounds)
 		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}", "]}", LINK_MAX_OBSERVATIONS},
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[",
 		 "{\"uid\":\"u\",\"namespace\":\"a\",\"name\":\"b\"}", "]}", LINK_MAX_QUERIED_PODS},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[",
+		 "{\"uid\":\"u\",\"namespace\":\"a\",\"frequencyHertz\":99}", "]}", LINK_MAX_AWAITED_PODS},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[", "{\"podUID\":\"u\",\"pid\":1,\"canProfile\":true}", "]}",
 		 LINK_MAX_PROCESSES},
 		{"{\"type\":\"usage\",\"requestID\":1,\"pods\":[", "{\"uid\":\"u\",\"cpuMillicores\":0,\"memoryBytes\":0}", "]}", LINK_MAX_PODS},

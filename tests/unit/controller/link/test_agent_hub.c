@@ -344,3 +344,46 @@ Test(agent_hub, usage_without_an_answer_ends_at_the_deadline)
 	agent_hub_detach(l);
 	agent_hub_free(h);
 }
+
+/* How many pods the agent of this link was told of, or -1: nothing. */
+static int told_of(struct hub_link *l, const char *has, const char *has_not)
+{
+	struct link_msg m;
+	struct err e = ERR_INIT;
+	char *text = agent_hub_next(l);
+	if (!text)
+		return -1;
+	cr_assert_eq(link_msg_decode(text, strlen(text), &m, &e), 0, "%s", e.message);
+	int count = m.type == LINK_MSG_AWAIT_STARTS ? (int)m.u.await_starts.count : -2;
+	cr_expect(!has || strstr(text, has), "%s", text);
+	cr_expect(!strstr(text, has_not), "%s", text);
+	link_msg_fini(&m);
+	free(text);
+	return count;
+}
+
+Test(agent_hub, each_agent_is_told_of_its_own_node_s_awaited_pods)
+{
+	static const char hello[] = "{\"type\":\"hello\",\"agentVersion\":\"1\",\"bootID\":\"b\",\"mode\":\"hostPID\",\"podStarts\":true}";
+	static const struct awaited_pod pods[] = {{"n1", {"u1", "a", 99}}, {"n1", {"u2", "b", 499}}, {"n3", {"u3", "a", 99}}};
+	struct agent_hub *h = open_hub();
+	struct hub_link *one = agent_hub_attach(h, "n1", NULL), *two = agent_hub_attach(h, "n2", NULL), *old = linked(h, "n3", 0);
+	receive(one, hello);
+	receive(two, hello);
+	cr_expect_eq(agent_hub_await_starts(h, NULL, 120, pods, 3), 0, "this replica does not lead");
+	agent_hub_set_epoch(h, 5);
+	struct hub_link *all[] = {one, two, old};
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(told_of(all[i], "leader", "pods"), -2);
+	cr_expect_eq(agent_hub_await_starts(h, NULL, 120, pods, 3), 2);
+	cr_expect_eq(told_of(one, "u2", "u3"), 2);
+	cr_expect_eq(told_of(two, NULL, "u1"), 0, "it watches, and samples nothing");
+	cr_expect_eq(told_of(old, NULL, "u"), -1, "an agent that would sample every container is not asked");
+	cr_expect_eq(agent_hub_await_starts(h, "n1", 120, pods, 1), 1);
+	cr_expect_eq(told_of(one, "u1", "u2"), 1);
+	cr_expect_eq(told_of(two, NULL, "u"), -1);
+	cr_expect_eq(agent_hub_await_starts(h, "n9", 120, pods, 1), 0);
+	for (size_t i = 0; i < 3; i++)
+		agent_hub_detach(all[i]);
+	agent_hub_free(h);
+}
