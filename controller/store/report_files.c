@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
+#include "common/base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <openssl/rand.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -119,10 +121,16 @@ static int64_t walk_path(int dir_fd, const char *path, struct walk *w)
 	return w->bytes;
 }
 
-int64_t report_files_size(int dir_fd)
+
+static int64_t tree_size(int dir_fd, const char *path)
 {
 	struct walk w = {.older_than = INT64_MIN};
-	return walk_path(dir_fd, ".", &w);
+	return walk_path(dir_fd, path, &w);
+}
+
+int64_t report_files_size(int dir_fd)
+{
+	return tree_size(dir_fd, ".");
 }
 
 int64_t report_files_remove_older(int dir_fd, int64_t mtime_seconds, int *removed)
@@ -151,32 +159,83 @@ void report_files_remove_temporary(int dir_fd)
 	}
 }
 
-/* The session folder of one namespace that changed longest ago. */
-static void find_oldest_in(int dir_fd, const char *namespace, int64_t *oldest, char path[PATH_MAX])
-{
-	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, namespace, O_RDONLY | O_DIRECTORY));
-	struct dirent *entry;
-	while (dir && (entry = readdir(dir))) {
-		struct stat st;
-		if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtime >= *oldest)
-			continue;
-		*oldest = st.st_mtime;
-		snprintf(path, PATH_MAX, "%s/%s", namespace, entry->d_name);
-	}
-}
+/* Shares of namespaces ---------------------------------------------------------------------------------------------------- */
 
-int report_files_remove_oldest(int dir_fd, int64_t *used)
+struct share {
+	char name[NAME_MAX + 1];
+	int64_t bytes;
+	bool spent; /* nothing more is to be removed here */
+};
+
+struct shares {
+	struct share *items;
+	size_t count, cap;
+};
+
+/* Of each namespace; `coming` bytes are about to be those of the key's. */
+static void measure_shares(int dir_fd, const char *key, int64_t coming, struct shares *s)
 {
-	int64_t oldest = INT64_MAX;
-	char path[PATH_MAX] = "";
 	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, ".", O_RDONLY | O_DIRECTORY));
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] != '.')
-			find_oldest_in(dir_fd, entry->d_name, &oldest, path);
+		size_t len = strlen(entry->d_name);
+		if (entry->d_name[0] == '.')
+			continue;
+		GROW(s->items, s->count, s->cap);
+		struct share *n = &s->items[s->count++];
+		*n = (struct share){.bytes = tree_size(dir_fd, entry->d_name)};
+		memcpy(n->name, entry->d_name, len + 1);
+		if (strncmp(key, n->name, len) == 0 && key[len] == '/')
+			n->bytes += coming;
 	}
-	if (path[0] == '\0')
-		return -1;
-	*used -= report_files_remove_tree(dir_fd, path);
-	return faccessat(dir_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -1 : 0; /* it cannot be removed: no room to be made */
+}
+
+static struct share *largest_share(struct shares *s)
+{
+	struct share *largest = NULL;
+	for (size_t i = 0; i < s->count; i++) {
+		if (!s->items[i].spent && (!largest || s->items[i].bytes > largest->bytes))
+			largest = &s->items[i];
+	}
+	return largest;
+}
+
+/* The session folder of a namespace that changed longest ago, but for the one that the key is of. false: there is none. */
+static bool find_oldest(int dir_fd, const char *namespace, const char *key, char path[PATH_MAX])
+{
+	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, namespace, O_RDONLY | O_DIRECTORY));
+	struct dirent *entry;
+	int64_t oldest = INT64_MAX;
+	while (dir && (entry = readdir(dir))) {
+		struct stat st;
+		char here[PATH_MAX];
+		int len = snprintf(here, sizeof here, "%s/%s", namespace, entry->d_name);
+		if (entry->d_name[0] == '.' || (strncmp(key, here, (size_t)len) == 0 && key[len] == '/'))
+			continue;
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtime >= oldest)
+			continue;
+		oldest = st.st_mtime;
+		memcpy(path, here, (size_t)len + 1);
+	}
+	return oldest != INT64_MAX;
+}
+
+static int64_t remove_oldest(int dir_fd, struct share *n, const char *key)
+{
+	char path[PATH_MAX];
+	int64_t bytes = find_oldest(dir_fd, n->name, key, path) ? report_files_remove_tree(dir_fd, path) : 0;
+	n->bytes -= bytes;
+	n->spent = bytes == 0; /* or what is there cannot be removed */
+	return bytes;
+}
+
+int64_t report_files_make_room(int dir_fd, const char *key, int64_t coming, int64_t need)
+{
+	struct shares s = {0};
+	int64_t freed = 0;
+	measure_shares(dir_fd, key, coming, &s);
+	for (struct share *n; freed < need && (n = largest_share(&s));)
+		freed += remove_oldest(dir_fd, n, key);
+	free(s.items);
+	return freed;
 }

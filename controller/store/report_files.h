@@ -19,11 +19,12 @@ int64_t report_files_size_of(int dir_fd, const char *path); /* 0 when absent */
 int64_t report_files_size(int dir_fd);                      /* of all objects below */
 void report_files_remove_temporary(int dir_fd);             /* torn uploads of an earlier run */
 
-/* Each removes and returns (or takes off *used) the bytes that went. Emptied folders go too. */
+/* Each removes and returns the bytes that went. Emptied folders go too. */
 int64_t report_files_remove_tree(int dir_fd, const char *path);
 int64_t report_files_remove_older(int dir_fd, int64_t mtime_seconds, int *removed);
 
-/* Removes the session folder (second level) with the oldest change. -1 when there is none left. */
-int report_files_remove_oldest(int dir_fd, int64_t *used);
+/* Removes session folders (second level) until `need` bytes have gone, or there are no more: of the namespace (first level) that has most, the one with the
+ * oldest change. `coming` bytes count as those of the key's namespace; the key's own session stays. */
+int64_t report_files_make_room(int dir_fd, const char *key, int64_t coming, int64_t need);
 
 #endif

@@ -183,13 +183,16 @@ int64_t report_upload_signed_size(const struct report_store *s, const char *key,
 	return check_claims(s, key, query, now_wall_ms, &claims, e) < 0 ? -1 : claims.size;
 }
 
-/* Takes `size` from the quota, removing the oldest sessions' reports where needed; nothing is removed for one that cannot fit. */
-static int reserve_quota(struct report_store *s, int64_t size, struct err *e)
+/* Takes `size` from the quota, removing the oldest reports of the namespace that has most where needed; nothing is removed for one that cannot fit. */
+static int reserve_quota(struct report_store *s, const char *key, int64_t size, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
 	int rc = size > s->quota_bytes - s->reserved_bytes ? -1 : 0;
-	while (rc == 0 && s->used_bytes + size > s->quota_bytes)
-		rc = report_files_remove_oldest(s->dir_fd, &s->used_bytes);
+	int64_t need = s->used_bytes + size - s->quota_bytes;
+	if (rc == 0 && need > 0)
+		s->used_bytes -= report_files_make_room(s->dir_fd, key, size, need);
+	if (s->used_bytes + size > s->quota_bytes)
+		rc = -1;
 	if (rc == 0) {
 		s->used_bytes += size;
 		s->reserved_bytes += size;
@@ -208,7 +211,7 @@ static void release_quota(struct report_store *s, int64_t size)
 struct report_upload *report_upload_begin(struct report_store *s, const char *key, const char *query, int64_t now_wall_ms, struct err *e)
 {
 	struct upload_claims claims;
-	if (check_claims(s, key, query, now_wall_ms, &claims, e) < 0 || reserve_quota(s, claims.size, e) < 0)
+	if (check_claims(s, key, query, now_wall_ms, &claims, e) < 0 || reserve_quota(s, key, claims.size, e) < 0)
 		return NULL;
 	struct report_upload *u = mem_alloc(sizeof *u);
 	u->store = s;

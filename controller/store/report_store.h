@@ -21,7 +21,7 @@ struct report_upload;
 
 struct report_store_options {
 	const char *folder;       /* made when missing, 0700 */
-	int64_t quota_bytes;      /* the oldest sessions' reports make room; one that does not fit at all is refused */
+	int64_t quota_bytes;      /* the oldest reports of the namespace that has most make room; one that does not fit at all is refused */
 	int64_t expiry_seconds;   /* 0: never */
 	const char *upload_base;  /* what agents reach: "https://drdotnet-controller.drdotnet-system.svc:8443" */
 	const char *public_base;  /* what people reach, for the status; upload_base when NULL */

@@ -1,9 +1,11 @@
 #include "controller/store/report_store.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HELLO_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
@@ -120,6 +122,66 @@ Test(report_store, the_quota_makes_room_by_age_and_then_refuses)
 	cr_expect_eq(report_store_used_bytes(s), 5);
 	cr_expect_eq(put(s, "ns/big/p/a", "hello", 11, HELLO_SHA256, &e), 1);
 	cr_expect_eq(e.kind, ERR_INVALID, "it will never fit");
+	report_store_free(s);
+	remove_folder();
+}
+
+static bool is_there(struct report_store *s, const char *key)
+{
+	struct err e = ERR_INIT;
+	int64_t size;
+	int fd = report_store_open(s, key, &size, &e);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* As if the session had ended long ago. */
+static void put_at(struct report_store *s, const char *session, int64_t seconds)
+{
+	char key[100], path[200];
+	struct err e = ERR_INIT;
+	struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+	snprintf(key, sizeof key, "%s/p/a", session);
+	cr_assert_eq(put(s, key, "hello", 5, HELLO_SHA256, &e), 0, "%s", e.message);
+	snprintf(path, sizeof path, "%s/%s", folder, session);
+	cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+Test(report_store, who_has_most_makes_room)
+{
+	struct report_store *s = open_store(40, 0);
+	put_at(s, "quiet/evidence", 1000);
+	for (int i = 0; i < 20; i++) {
+		char session[40];
+		snprintf(session, sizeof session, "busy/s-%d", i);
+		put_at(s, session, 2000 + i);
+	}
+	cr_expect(is_there(s, "quiet/evidence/p/a"), "the oldest of all, of a namespace with one report");
+	cr_expect(!is_there(s, "busy/s-12/p/a") && is_there(s, "busy/s-13/p/a") && is_there(s, "busy/s-19/p/a"));
+	cr_expect_eq(report_store_used_bytes(s), 40);
+	for (int i = 0; i < 3; i++) {
+		char session[40];
+		snprintf(session, sizeof session, "third/s-%d", i);
+		put_at(s, session, 500 + i);
+	}
+	cr_expect(is_there(s, "third/s-0/p/a") && is_there(s, "quiet/evidence/p/a") && is_there(s, "busy/s-16/p/a") && !is_there(s, "busy/s-15/p/a"));
+	put_at(s, "third/s-3", 600);
+	cr_expect(is_there(s, "third/s-0/p/a") != is_there(s, "busy/s-16/p/a") && is_there(s, "quiet/evidence/p/a"), "one of the two that have most");
+	report_store_free(s);
+	remove_folder();
+}
+
+Test(report_store, a_session_does_not_push_out_its_own_reports)
+{
+	struct report_store *s = open_store(10, 0);
+	struct err e = ERR_INIT;
+	put_at(s, "a/other", 2000);
+	put_at(s, "a/own", 1000);
+	cr_expect_eq(put(s, "a/own/p/b", "hello", 5, HELLO_SHA256, &e), 0, "%s", e.message);
+	cr_expect(is_there(s, "a/own/p/a") && is_there(s, "a/own/p/b") && !is_there(s, "a/other/p/a"));
+	cr_expect_eq(put(s, "a/own/p/c", "hello", 5, HELLO_SHA256, &e), 2, "nothing else is there to go");
+	cr_expect_eq(e.kind, ERR_RETRY);
 	report_store_free(s);
 	remove_folder();
 }
