@@ -83,13 +83,27 @@ static bool process_in_use(const struct job_table *t, const char *process)
 	return job_table_holder(t, process) != NULL;
 }
 
+static bool is_long(const struct job *j)
+{
+	return j->order.spec.duration_seconds > JOB_TABLE_LONG_SECONDS;
+}
+
+static bool long_ones_hold_all(const struct job_table *t)
+{
+	size_t longs = 0;
+	for (size_t i = 0; i < t->count; i++)
+		longs += t->jobs[i]->has_slot && is_long(t->jobs[i]);
+	return t->running == t->max_running && longs == t->running;
+}
+
 bool job_table_may_start(const struct job_table *t, const struct job *j)
 {
-	if (t->running >= t->max_running || process_in_use(t, j->blocked_by))
+	bool full = t->running >= t->max_running;
+	if ((full && (is_long(j) || !long_ones_hold_all(t))) || process_in_use(t, j->blocked_by))
 		return false;
 	for (size_t i = 0; i < t->count; i++) {
 		const struct job *other = t->jobs[i];
-		if (other->waiting && other->seq < j->seq && !process_in_use(t, other->blocked_by))
+		if (other->waiting && other->seq < j->seq && !(full && is_long(other)) && !process_in_use(t, other->blocked_by))
 			return false;
 	}
 	return true;

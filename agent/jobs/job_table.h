@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define JOB_TABLE_FORGOTTEN 64
+#define JOB_TABLE_LONG_SECONDS 120 /* a job of more is long */
 #define JOB_PROCESS_KEY_SIZE 320
 
 struct job_answer { /* to an upload request */
@@ -61,7 +62,8 @@ void job_table_remove(struct job_table *t, struct job *j, bool remember);
 
 void job_table_changed(struct job_table *t, struct job *j);
 
-/* May this waiting job start now? The oldest waiting one whose process is not in use may, while slots are free. */
+/* May this waiting job start now? The oldest waiting one whose process is not in use may, while slots are free. Where long ones hold all slots, one that is not
+ * long may besides: nobody waits an hour for a moment. */
 bool job_table_may_start(const struct job_table *t, const struct job *j);
 
 /* The job that holds the process; NULL: none. */

@@ -144,7 +144,10 @@ static void explain_place(struct admission *a, const char *key, int64_t now_ms, 
 	s->place = p.place;
 	s->at_ms = now_ms;
 	buf_printf(why, "place %zu of %zu in the queue: ", p.place, p.of);
-	if (p.node)
+	if (p.node && p.kept_for_short)
+		buf_printf(why, "node %s has as many sessions of more than %d s as it may have at once (%" PRId64 ")", p.node, BUDGET_LONG_SECONDS,
+			   a->budget.limits.max_pods_per_node - 1);
+	else if (p.node)
 		buf_printf(why, "node %s has as many sessions as it may have at once (%" PRId64 ")", p.node, a->budget.limits.max_pods_per_node);
 	else
 		buf_printf(why, "%" PRId64 " of the %" PRId64 " pods that may be profiled at once are in use", a->budget.used, a->budget.limits.max_pods);
@@ -153,7 +156,8 @@ static void explain_place(struct admission *a, const char *key, int64_t now_ms, 
 static struct budget_request request_of(const char *key, const struct profiling_session *s)
 {
 	return (struct budget_request){.key = key, .namespace = s->namespace, .priority = (int)s->spec.priority, .created_ms = s->created_wall_ms,
-				       .want = s->pod_count ? s->pod_count : (size_t)s->spec.target.max_pods};
+				       .want = s->pod_count ? s->pod_count : (size_t)s->spec.target.max_pods,
+				       .is_long = s->spec.duration_seconds > BUDGET_LONG_SECONDS};
 }
 
 static bool is_granted(struct admission *a, const char *key)

@@ -9,7 +9,8 @@
 struct budget_node {
 	char *name;
 	int64_t running, kept;
-	uint64_t closed;               /* in this turn: somebody before waits for it */
+	int64_t longs;                 /* of `running` */
+	uint64_t closed, closed_long;  /* in this turn: somebody before waits for it; a long one does, for what long ones may have */
 	UT_hash_handle hh;
 };
 
@@ -30,7 +31,7 @@ struct budget_session {
 	int priority;
 	int64_t created_ms;
 	size_t want;                   /* pods that it wants, or that it occupies */
-	bool granted;
+	bool granted, is_long;
 	struct budget_node **nodes;    /* that it occupies or waits for */
 	size_t running, kept;
 	size_t place;
@@ -128,12 +129,18 @@ static void dequeue(struct budget *b, struct budget_session *s)
 	s->place = 0;
 }
 
+static void run_on(const struct budget_session *s, struct budget_node *n, int64_t sign)
+{
+	n->running += sign;
+	n->longs += s->is_long ? sign : 0;
+}
+
 static void occupy_budget(struct budget *b, struct budget_session *s, int64_t sign)
 {
 	b->used += sign * (int64_t)s->want;
 	s->namespace->used += sign * (int64_t)s->want;
 	for (size_t i = 0; i < s->running; i++)
-		s->nodes[i]->running += sign;
+		run_on(s, s->nodes[i], sign);
 	for (size_t i = s->running; i < s->running + s->kept; i++)
 		s->nodes[i]->kept += sign;
 }
@@ -157,6 +164,7 @@ static struct budget_session *add_budget_session(struct budget *b, const struct 
 	s->priority = r->priority;
 	s->created_ms = r->created_ms;
 	s->want = r->want;
+	s->is_long = r->is_long;
 	HASH_ADD_KEYPTR(hh, b->sessions, s->key, strlen(s->key), s);
 	return s;
 }
@@ -167,9 +175,26 @@ void budget_ask(struct budget *b, const struct budget_request *r)
 		enqueue_budget_session(b, add_budget_session(b, r));
 }
 
-static bool has_room(const struct budget *b, const struct budget_node *n)
+static bool has_place(const struct budget *b, const struct budget_node *n)
 {
 	return n->closed != b->turn && n->running < b->limits.max_pods_per_node && n->running + n->kept < b->limits.max_jobs_per_node;
+}
+
+/* Where a node has one place only, there is none to keep. */
+static bool may_be_long(const struct budget *b, const struct budget_node *n)
+{
+	int64_t most = b->limits.max_pods_per_node > 1 ? b->limits.max_pods_per_node - 1 : 1;
+	return n->closed_long != b->turn && n->longs < most;
+}
+
+static bool has_room(const struct budget *b, const struct budget_session *s, const struct budget_node *n)
+{
+	return has_place(b, n) && (!s->is_long || may_be_long(b, n));
+}
+
+static bool is_closed(const struct budget *b, const struct budget_session *s, const struct budget_node *n)
+{
+	return n->closed == b->turn || (s->is_long && n->closed_long == b->turn);
 }
 
 /* Nothing runs there but the first `count` pods of this session itself. */
@@ -188,14 +213,14 @@ static struct budget_node *full_node(const struct budget *b, struct budget_sessi
 	size_t tried = 0;
 	while (tried < s->running) {
 		struct budget_node *n = s->nodes[tried];
-		if (!has_room(b, n) && (n->closed == b->turn || !is_alone(s, n, tried)))
+		if (!has_room(b, s, n) && (is_closed(b, s, n) || !is_alone(s, n, tried)))
 			break;
-		n->running++;
+		run_on(s, n, 1);
 		tried++;
 	}
 	struct budget_node *full = tried < s->running ? s->nodes[tried] : NULL;
 	while (tried)
-		s->nodes[--tried]->running--;
+		run_on(s, s->nodes[--tried], -1);
 	return full;
 }
 
@@ -283,10 +308,16 @@ static void begin_turn(struct budget *b)
 	}
 }
 
+/* Who is not long gets past one that waits for what long ones may have. */
 static void close_nodes(struct budget *b, struct budget_session *s)
 {
-	for (size_t i = 0; i < s->running; i++)
-		s->nodes[i]->closed = b->turn;
+	for (size_t i = 0; i < s->running; i++) {
+		struct budget_node *n = s->nodes[i];
+		if (s->is_long && has_place(b, n))
+			n->closed_long = b->turn;
+		else
+			n->closed = b->turn;
+	}
 }
 
 static void grant_budget(struct budget *b, struct budget_session *s)
@@ -336,6 +367,7 @@ bool budget_look(const struct budget *b, const char *key, struct budget_place *o
 		return false;
 	struct budget_node *full = s->granted ? NULL : full_node(b, s);
 	*out = (struct budget_place){.granted = s->granted, .place = s->place, .of = b->waiting, .node = full ? full->name : NULL};
+	out->kept_for_short = full && s->is_long && full->running < b->limits.max_pods_per_node;
 	return true;
 }
 

@@ -4,7 +4,8 @@
  * A session asks first for as many pods as it wants at most, then names the nodes of those that it has chosen. Namespaces take turns: the one
  * with the fewest pods in use comes next (max-min fairness, as of fair queueing); within a namespace the higher priority, then the older session.
  * Who waits for the installation's budget lets nobody past, so that a session of many pods gets its turn; who waits for a node lets others past,
- * but not onto that node. */
+ * but not onto that node. Long sessions (BUDGET_LONG_SECONDS) have all places of a node but one: who holds them does so for an hour, and the last one is
+ * free again in a moment. */
 #ifndef DRDOTNET_BUDGET_H
 #define DRDOTNET_BUDGET_H
 
@@ -13,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define BUDGET_LONG_SECONDS 120 /* a session of more is long */
 
 struct budget_limits {
 	int64_t max_pods;          /* profiled at once */
@@ -25,6 +28,7 @@ struct budget_request {
 	int priority;              /* higher first */
 	int64_t created_ms;        /* older first */
 	size_t want;               /* pods, 1.. */
+	bool is_long;
 };
 
 /* What a session occupies: `running` pods, then `kept` jobs whose profiler is out of its process already. nodes[running + kept]. */
@@ -37,6 +41,7 @@ struct budget_place {
 	bool granted;
 	size_t place, of;          /* 1..; 0: not counted yet */
 	const char *node;          /* it waits for this one; NULL: for the installation. Valid until the next call. */
+	bool kept_for_short;       /* that node has a place, which is not for a long session */
 };
 
 struct budget_session;

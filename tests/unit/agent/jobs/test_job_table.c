@@ -48,6 +48,37 @@ Test(job_table, the_oldest_starts_first_while_there_are_slots)
 	clear(&t);
 }
 
+static struct job *add_long(struct job_table *t, const char *id)
+{
+	struct job *j = add(t, id);
+	j->order.spec.duration_seconds = JOB_TABLE_LONG_SECONDS + 1;
+	return j;
+}
+
+Test(job_table, nobody_waits_an_hour_for_a_moment)
+{
+	struct job_table t = {.max_running = 2};
+	struct job *a = add_long(&t, "a"), *b = add_long(&t, "b"), *c = add_long(&t, "c"), *d = add(&t, "d"), *e = add(&t, "e");
+	d->order.spec.duration_seconds = JOB_TABLE_LONG_SECONDS;
+	start(&t, a);
+	cr_expect_not(job_table_may_start(&t, d), "b and c are older, and a slot is free");
+	start(&t, b);
+	cr_expect_not(job_table_may_start(&t, c));
+	cr_expect(job_table_may_start(&t, d), "two long ones hold all slots");
+	cr_expect_not(job_table_may_start(&t, e), "d is older");
+	start(&t, d);
+	cr_expect_not(job_table_may_start(&t, e), "one besides");
+	a->has_slot = false;
+	t.running--;
+	cr_expect_not(job_table_may_start(&t, c), "two run");
+	cr_expect_not(job_table_may_start(&t, e), "one of them is not long");
+	d->has_slot = false;
+	t.running--;
+	cr_expect(job_table_may_start(&t, c));
+	cr_expect_not(job_table_may_start(&t, e), "c is older");
+	clear(&t);
+}
+
 Test(job_table, who_waits_for_a_process_lets_younger_ones_pass)
 {
 	struct job_table t = {.max_running = 3};

@@ -146,6 +146,53 @@ Test(budget, reports_on_their_way_count_for_the_node_only)
 	budget_fini(&b);
 }
 
+static void ask_long(struct budget *b, const char *key, int64_t created_ms)
+{
+	char namespace[64];
+	snprintf(namespace, sizeof namespace, "%.*s", (int)strcspn(key, "/"), key);
+	budget_ask(b, &(struct budget_request){.key = key, .namespace = namespace, .created_ms = created_ms, .want = 1, .is_long = true});
+}
+
+Test(budget, long_sessions_leave_a_place_of_each_node)
+{
+	struct budget b;
+	struct budget_place p;
+	budget_init(&b, &(struct budget_limits){.max_pods = 10, .max_pods_per_node = 3, .max_jobs_per_node = 9});
+	ask_long(&b, "a/1", 1);
+	ask_long(&b, "a/2", 2);
+	ask_long(&b, "a/3", 3);
+	cr_expect_str_eq(granted(&b), "a/1 a/2 a/3");
+	cr_expect(choose(&b, "a/1", "n1"));
+	cr_expect(choose(&b, "a/2", "n1"));
+	cr_expect_not(choose(&b, "a/3", "n1"), "the last place is not for long ones");
+	budget_look(&b, "a/3", &p);
+	cr_expect(p.kept_for_short && strcmp(p.node, "n1") == 0);
+	ask(&b, "b/1", 0, 4, 1);
+	cr_expect_str_eq(granted(&b), "b/1");
+	cr_expect(choose(&b, "b/1", "n1"), "it gets past who waits for what long ones may have");
+	ask(&b, "b/2", 0, 5, 1);
+	cr_expect_str_eq(granted(&b), "b/2");
+	cr_expect_not(choose(&b, "b/2", "n1"), "now it is full");
+	budget_look(&b, "b/2", &p);
+	cr_expect_not(p.kept_for_short);
+	budget_release(&b, "b/1");
+	cr_expect_str_eq(granted(&b), "b/2");
+	budget_release(&b, "a/1");
+	cr_expect_str_eq(granted(&b), "a/3");
+	cr_expect(choose(&b, "a/3", "n1"));
+	budget_fini(&b);
+}
+
+Test(budget, a_node_of_one_place_has_it_for_all)
+{
+	struct budget b;
+	budget_init(&b, &(struct budget_limits){.max_pods = 10, .max_pods_per_node = 1, .max_jobs_per_node = 9});
+	ask_long(&b, "a/1", 1);
+	cr_expect_str_eq(granted(&b), "a/1");
+	cr_expect(choose(&b, "a/1", "n1"));
+	budget_fini(&b);
+}
+
 Test(budget, what_is_held_counts_even_beyond_the_limits)
 {
 	struct budget b;
