@@ -17,6 +17,7 @@ BUCKET = {"name": "default", "credentialsSecret": "keys", "s3": {"endpoint": "ht
                                                                  "bucket": "diagnoses", "prefix": "drdotnet/", "pathStyle": True}}
 ARCHIVE = {"name": "archive", "credentialsSecret": "archive-keys", "s3": {"endpoint": "https://s3.example.com", "region": "x",
                                                                           "bucket": "archive"}}
+STORE, API_SERVER = [{"ipBlock": {"cidr": "10.9.0.0/16"}}], [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
 EVERYTHING = {
     "image": {"registry": "registry.example.com/tools", "tag": "9.9.9", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
     "stores": [BUCKET, ARCHIVE, {"name": "here", "builtin": {}}],
@@ -25,7 +26,7 @@ EVERYTHING = {
                    "tls": {"secret": "link", "caConfigMap": "link-ca"}, "tolerations": [{"operator": "Exists"}]},
     "agent": {"maxSessions": 4, "storageCA": {"configMap": "minio-ca"}, "seLinuxOptions": {"type": "spc_t"},
               "priorityClass": {"create": False, "name": "system-node-critical"}, "logLevel": "debug"},
-    "networkPolicy": {"storagePorts": [443, 9000], "reportsFrom": [{"podSelector": {}}]},
+    "networkPolicy": {"storagePorts": [443, 9000], "storageTo": STORE, "apiServerTo": API_SERVER, "reportsFrom": [{"podSelector": {}}]},
     "rbac": {"aggregate": False, "pluginUsers": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "developers"}]},
 }
 PEER = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gateway"}}}]
@@ -48,7 +49,7 @@ GATEWAY = {
     "monitoring": {"podMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "serviceMonitor": {"enabled": True, "interval": "1m"},
                    "rules": {"enabled": True}, "dashboard": {"enabled": True, "annotations": {"folder": "tools"}}},
 }
-CLOSED = {"crds": {"install": False}, "controller": {"api": {"rest": False}, "podDisruptionBudget": False}, "agent": {"mode": "sharedTmp", "cgroups": False},
+CLOSED = {"crds": {"install": False}, "controller": {"api": {"rest": False}, "podDisruptionBudget": False, "containerStarts": False}, "agent": {"mode": "sharedTmp", "cgroups": False},
           "networkPolicy": {"enabled": False}, "seccomp": {"type": "Localhost"}}
 OWN_NAME = {"controller": {"api": {"tlsSecret": "web", "web": False, "port": 9444}}, "networkPolicy": {"metricsFrom": [], "apiFrom": PEER}}
 MONITORING = {"PodMonitor", "ServiceMonitor", "PrometheusRule"}
@@ -296,6 +297,24 @@ class Rendered(unittest.TestCase):
         self.assertIn({"name": "storage-ca", "configMap": {"name": "minio-ca"}}, pod["volumes"])
         stores = manifests.parse(found["ConfigMap/drdotnet-system/drdotnet-stores"]["data"]["stores.yaml"])[0]["stores"]
         self.assertEqual(stores[0]["s3"]["caFile"], "/etc/drdotnet/storage-ca/ca.crt")
+
+    def test_a_way_out_only_to_where_the_store_is(self):
+        """Agents have none where the controller's own store takes their reports."""
+        def ways(name, *values):
+            rules = chart.objects(*values)["NetworkPolicy/drdotnet-system/drdotnet-" + name]["spec"]["egress"]
+            return [(sorted(p["port"] for p in rule["ports"]), rule.get("to")) for rule in rules if rule["ports"][0]["port"] != 53]
+        link = (["link"], [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "drdotnet-controller"}}}])
+        self.assertEqual(ways("agent"), [link])
+        self.assertEqual(ways("agent", {"stores": [{"name": "default", "builtin": {}}]}), [link])
+        self.assertEqual(ways("agent", {"stores": [BUCKET]}), [link, ([443], None)])
+        self.assertEqual(ways("agent", EVERYTHING), [link, ([443, 9000], STORE)])
+        self.assertEqual(ways("controller"), [([443, 6443], None)])
+        self.assertEqual(ways("controller", EVERYTHING), [([443, 6443], API_SERVER), ([443, 9000], STORE)])
+
+    def test_starts_of_containers_can_be_left_alone(self):
+        name = "Deployment/drdotnet-system/drdotnet-controller"
+        self.assertEqual(environment(chart.objects(CLOSED)[name])["CONTAINER_STARTS_ENABLED"], "false")
+        self.assertNotIn("CONTAINER_STARTS_ENABLED", environment(chart.objects()[name]))
 
     def test_who_asks_is_recorded_where_the_cluster_can(self):
         kinds = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
