@@ -82,7 +82,9 @@ class TakenOver(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         cls.addClassCleanup(folder.cleanup)
         cluster = cls.enterClassContext(kube.Cluster(folder.name + "/kube"))
-        cls.i = cls.enterClassContext(install.Installation(folder.name + "/installation", cluster))
+        cls.i = install.Installation(folder.name + "/installation", cluster)
+        cls.i.controller_words = ["--reports-quota", "1"]
+        cls.enterClassContext(cls.i)
         cls.ca = cls.i.authority_file()
         cls.tls = ssl.create_default_context(cafile=cls.ca)
         cls.tls.check_hostname = False  # the URL's name leads nowhere here
@@ -95,8 +97,8 @@ class TakenOver(unittest.TestCase):
             self.i.cluster.create_pod(self.namespace, name, node, labels={"app": "shop"})
         self.good, self.evil = Node(self, self.good_node), Node(self, self.evil_node)
 
-    def session(self, name, **target):
-        self.i.session(self.namespace, name, {"profiler": "CPUHotpaths", "durationSeconds": 30, "target": target})
+    def session(self, name, namespace=None, seconds=30, **target):
+        self.i.session(namespace or self.namespace, name, {"profiler": "CPUHotpaths", "durationSeconds": seconds, "target": target})
 
     def profiling(self, node, pod):
         """A session of one pod that its agent is working at; the job's id."""
@@ -256,8 +258,7 @@ class TakenOver(unittest.TestCase):
 
     def test_who_waits_for_a_start_arms_its_own_pods_only(self):
         """One editor at 999 Hz: no other pod of the namespace, of its node or of another one is sampled, and the log says who asked for it."""
-        self.i.cluster.namespace(self.namespace + "-other")
-        self.i.cluster.create_pod(self.namespace + "-other", "neighbour", self.good_node, labels={"app": "shop"})
+        self.other_tenant()
         self.i.cluster.create_pod(self.namespace, "sibling", self.good_node, labels={"app": "shop"})
         armed = self.metrics().get(AWAITED, 0)
         for node in (self.good, self.evil):
@@ -279,6 +280,45 @@ class TakenOver(unittest.TestCase):
         for much in (report("report-8"), report("report-0", sizeBytes=(256 << 20) + 1), report("report-0", sizeBytes=2**62)):
             denied = self.evil.ask(own, much)
             self.assertEqual((denied["type"], denied["retry"]), ("uploadDenied", False), denied)
+
+    def other_tenant(self):
+        other = self.namespace + "-other"
+        self.i.cluster.namespace(other)
+        self.i.cluster.create_pod(other, "neighbour", self.good_node, labels={"app": "shop"})
+        return other
+
+    def deliver(self, namespace, name, pod, data):
+        self.session(name, namespace, podName=pod)
+        job_id = self.good.receive("order")["jobID"]
+        self.good.job(job_id, "Profiling")
+        grant = self.good.ask(job_id, report(data=data))
+        self.assertEqual((grant["type"], self.put(grant["url"], data)), ("uploadGrant", 200))
+        self.good.job(job_id, "Succeeded", headline="h", diagnosis="d", reports=[report(data=data, delivered=True)])
+        self.i.wait_finished(namespace, name)
+
+    def test_a_tenant_with_many_sessions_pushes_out_no_other_s_reports(self):
+        """The own store has 1 MiB: the oldest report of all stays, because its namespace has no other."""
+        other = self.other_tenant()
+        self.deliver(other, "evidence", "neighbour", b"e" * 100_000)
+        for number in range(14):
+            self.deliver(self.namespace, "many-%d" % number, "good", b"%d" % (number % 10) * 100_000)
+        stored = self.stored()
+        self.assertEqual(len([path for path in stored if path.startswith(other + "/evidence-")]), 1, stored)
+        self.assertTrue([path for path in stored if "/many-13-" in path], stored)
+        self.assertFalse([path for path in stored if "/many-0-" in path], stored)
+
+    def test_sessions_of_an_hour_leave_a_place_of_the_node_to_others(self):
+        other = self.other_tenant()
+        for number in range(4):
+            self.i.cluster.create_pod(self.namespace, "long-%d" % number, self.good_node)
+            self.session("long-%d" % number, seconds=3600, podName="long-%d" % number)
+        for job_id in [self.good.receive("order")["jobID"] for _ in range(3)]:
+            self.good.job(job_id, "Profiling")
+        self.session("moment", other, podName="neighbour")
+        order = self.good.receive("order")
+        self.assertEqual((order["session"]["namespace"], order["session"]["name"]), (other, "moment"))
+        waits = [self.i.condition(self.i.get(self.namespace, "long-%d" % n), "Running") for n in range(4)]
+        self.assertRegex("".join(c["message"] for c in waits if c["reason"] == "Queued"), r"as many sessions of more than 120 s as it may have at once \(3\)")
 
     def test_what_is_out_of_bounds_ends_its_link(self):
         job_id = self.profiling(self.good, "good")

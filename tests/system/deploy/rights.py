@@ -70,7 +70,8 @@ class Scenario:
                 ("a session that somebody else has written to meanwhile goes on late", self.conflict),
                 ("sessions are not deleted after their time to live", self.expires), ("nobody can read a report of the own store", self.report),
                 ("triggers are not taken up", self.trigger), ("triggers start no session", self.fires),
-                ("a trigger that somebody else has written to meanwhile goes on late", self.trigger_conflict)]
+                ("a trigger that somebody else has written to meanwhile goes on late", self.trigger_conflict),
+                ("agents are not told of a new pod whose start is waited for", self.new_pod)]
 
     def run(self):
         """What did not work, in order; nothing of what follows is tried where a step says that it cannot."""
@@ -183,6 +184,13 @@ class Scenario:
         self.proxy.conflict_once("patch", TRIGGERS + "/status")
         self.proxy.request("PATCH", TRIGGERS_PATH % self.namespace + "/minutely", {"spec": {"suspend": True}}, content_type="application/merge-patch+json")
         self.until(lambda: any(k[:2] == ("get", TRIGGERS) and 200 in v for k, v in list(self.proxy.seen.items())), "it is read again")
+
+    def new_pod(self):
+        self.session("next", target={"selector": {"matchLabels": {"app": "shop"}}}, start="NextContainerStart")
+        awaited = "drdotnet_starts_awaited"  # sessions and pods
+        self.until(lambda: self.installation.metric(awaited) == 2, "the pod that is there")
+        self.proxy.cluster.create_pod(self.namespace, "new", self.node, labels={"app": "shop"})
+        self.until(lambda: self.installation.metric(awaited) == 3, "the new pod")
 
     def stop(self):
         if hasattr(self, "installation"):

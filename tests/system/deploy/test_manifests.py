@@ -54,7 +54,8 @@ CALLS = [
     ("trigger_reconcile.c", "get", "get", TRIGGERS),
     ("trigger_reconcile.c", "patch", "patch", TRIGGERS + "/status"),
 ]
-ALSO = [("kube_watch.c", "list", "list", TRIGGERS), ("kube_watch.c", "watch_once", "watch", TRIGGERS)]  # the same calls for another resource
+# the same calls for other resources
+ALSO = [("kube_watch.c", "list", "list", TRIGGERS), ("kube_watch.c", "watch_once", "watch", TRIGGERS), ("kube_watch.c", "watch_once", "watch", "/pods")]
 OURS = {SESSIONS, SESSIONS + "/status", TRIGGERS, TRIGGERS + "/status"}
 SENSITIVE = {"/secrets", "/configmaps", "/pods", "/pods/exec", "/serviceaccounts/token", "coordination.k8s.io/leases", SESSIONS,
              SESSIONS + "/status", "apps/daemonsets", "rbac.authorization.k8s.io/clusterrolebindings"}
