@@ -307,7 +307,7 @@ static void note_missed_start(struct limits *l, const struct start_capture *c)
 {
 	int64_t cpu_ns = c->group_begin.usage_ns > 0 ? c->group_begin.usage_ns : 0;
 	limits_note(l, "start", -1, c->missed_ns / 1000000,
-		    "The first %.2f s of the container, with %.2f s of CPU time, were not sampled and are not in this report: the agent heard of the pod only then.",
+		    "The first %.2f s of the container, with %.2f s of CPU time, were not sampled: the agent heard of the pod only then.",
 		    (double)c->missed_ns / 1e9, (double)cpu_ns / 1e9);
 }
 

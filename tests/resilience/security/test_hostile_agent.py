@@ -245,15 +245,15 @@ class TakenOver(unittest.TestCase):
         self.started(self.evil, "good")
         for _ in range(300):
             self.started(self.evil, "evil")
-        self.wait_count(REFUSED % "unasked", counted.get(REFUSED % "unasked", 0) + 300)
-        self.wait_count(REFUSED % "foreign", counted.get(REFUSED % "foreign", 0) + 1)
-        self.assertIn('"node":"%s","pod":"%s"' % (self.evil_node, self.uid("good")), self.i.controller.log())
-        self.assertNotIn("targets", self.status("next"))
+        self.evil.ask("no-job", report())  # answered when all of that has been read
         self.started(self.good, "good")
         job_id = self.good.receive("order")["jobID"]
         self.good.job(job_id, "Profiling")
         self.wait_phase("next", "Profiling")
         self.assertEqual([t["nodeName"] for t in self.status("next")["targets"]], [self.good_node])
+        for reason, count in (("unasked", 300), ("foreign", 1)):
+            self.wait_count(REFUSED % reason, counted.get(REFUSED % reason, 0) + count)
+        self.assertIn('"node":"%s","pod":"%s"' % (self.evil_node, self.uid("good")), self.i.controller.log())
         self.finish(self.good, job_id, "next")
 
     def test_who_waits_for_a_start_arms_its_own_pods_only(self):

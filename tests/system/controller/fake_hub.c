@@ -8,7 +8,7 @@
  *   out:  order|cancel|forget EPOCH NODE {...} , await EPOCH SECONDS NODE-OR-* UID@NODE:HERTZ,... , epoch N , ready
  *
  * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]
- * [--stream-above N]; ends on SIGTERM or end of input. */
+ * [--stream-above N] [--no-starts yes]; ends on SIGTERM or end of input. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"
@@ -328,7 +328,8 @@ int main(int argc, char **argv)
 	const char *workers = argument(argc, argv, "--workers"), *stall = argument(argc, argv, "--watch-stall");
 	const char *above = argument(argc, argv, "--stream-above"), *stores_text = argument(argc, argv, "--stores");
 	struct object_stores *stores = stores_text ? object_stores_parse(stores_text, strlen(stores_text), NULL, &e) : NULL;
-	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
+	struct controller_options o = {.kube = &kube, .no_starts = argument(argc, argv, "--no-starts") != NULL,
+				       .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
 				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2,
 				       .max_pods = pods ? atoi(pods) : 1000,
 				       .max_pods_per_node = per_node ? atoi(per_node) : 1000,

@@ -15,9 +15,10 @@ SESSIONS = "/apis/drdotnet.dev/v1alpha1/namespaces/%s/profilingsessions"
 
 class FakeHub:
     def __init__(self, kubeconfig, folder, name="controller", namespaces=None, workers=2, stall=None, stream=False, env=None, max_pods=None,
-                 max_pods_per_node=None, stores=None):
+                 max_pods_per_node=None, stores=None, no_starts=None):
         words = [PROGRAM, "--kubeconfig", kubeconfig, "--lease-namespace", "drdotnet-system", "--workers", str(workers)]
-        for option, value in (("--max-pods", max_pods), ("--max-pods-per-node", max_pods_per_node), ("--stores", stores)):
+        for option, value in (("--max-pods", max_pods), ("--max-pods-per-node", max_pods_per_node), ("--stores", stores),
+                              ("--no-starts", no_starts)):
             words += [option, str(value)] if value else []
         words += ["--stream-above", "1"] if stream else []
         if stall:

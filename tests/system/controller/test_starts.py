@@ -85,3 +85,10 @@ class Starts(ControllerTest):
         self.assertIn("8 of a namespace", condition(waits, "Running")["message"])
         self.sessions.patch("next-3", {"spec": {"cancel": True}})
         self.sessions.wait_condition("more", "Running", "False", "WaitingForContainerStart", seconds=30)
+
+    def test_an_installation_may_leave_starts_alone(self):
+        hub = self.leader("n1", no_starts="yes")
+        self.sessions.create("next", start="NextContainerStart")
+        ended = self.sessions.wait_condition("next", "Completed", "True")
+        self.assertEqual(condition(ended, "Succeeded")["reason"], "StartsNotEnabled")
+        hub.silent("await", 0.5)

@@ -49,7 +49,8 @@ GATEWAY = {
     "monitoring": {"podMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "serviceMonitor": {"enabled": True, "interval": "1m"},
                    "rules": {"enabled": True}, "dashboard": {"enabled": True, "annotations": {"folder": "tools"}}},
 }
-CLOSED = {"crds": {"install": False}, "controller": {"api": {"rest": False}, "podDisruptionBudget": False, "containerStarts": False}, "agent": {"mode": "sharedTmp", "cgroups": False},
+CLOSED = {"crds": {"install": False}, "controller": {"api": {"rest": False}, "podDisruptionBudget": False, "containerStarts": False},
+          "agent": {"mode": "sharedTmp", "cgroups": False},
           "networkPolicy": {"enabled": False}, "seccomp": {"type": "Localhost"}}
 OWN_NAME = {"controller": {"api": {"tlsSecret": "web", "web": False, "port": 9444}}, "networkPolicy": {"metricsFrom": [], "apiFrom": PEER}}
 MONITORING = {"PodMonitor", "ServiceMonitor", "PrometheusRule"}

@@ -306,7 +306,7 @@ static bool of_clusters(const char *reason)
 	static const char *const all[] = {
 		"Accepted", "RevealNotEnforced", "Pending", "Queued", "Preparing", "Analyzing", "Delivering", "PartiallySucceeded", "NoPodsMatched",
 		"PodNotFound", "PodNotRunning", "PodNotReady", "PodGone", "NodeWithoutAgent", "AgentLost", "AgentTooOld", "StoreNotFound", "UploadFailed",
-		"DeliveryExpired", "NoContainerStarted", "StartMissed",
+		"DeliveryExpired", "NoContainerStarted", "StartsNotEnabled", "StartMissed",
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (strcmp(all[i], reason) == 0)

@@ -207,12 +207,6 @@ Test(link_msg, what_is_wrong_is_refused_by_name)
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[7]}", "pods[]: expected an object"},
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[{\"uid\":\"a/b\",\"namespace\":\"a\",\"name\":\"b\"}]}",
 		 "pods[].uid: expected"},
-		{"{\"type\":\"awaitStarts\",\"validSeconds\":9,\"pods\":[]}", "epoch: required"},
-		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":3601,\"pods\":[]}", "validSeconds: must be"},
-		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"frequencyHertz\":99}", "awaitStarts.pods: required"},
-		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[7]}", "pods[]: expected an object"},
-		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[{\"uid\":\"u\",\"namespace\":\"a\",\"frequencyHertz\":1000}]}",
-		 "frequencyHertz: must be"},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":0,\"canProfile\":true}]}", "pid: must be"},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":1,\"canProfile\":1}]}", "canProfile: expected"},
 		{"{\"type\":\"usageQuery\",\"requestID\":0,\"windowMilliseconds\":0,\"podUIDs\":[]}", "requestID: must be"},
@@ -253,6 +247,27 @@ Test(link_msg, what_is_wrong_with_observations_is_refused_by_name)
 		{"{\"type\":\"observed\"}", "observed.items: required"},
 		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Odd\",\"sinceTime\":1}]}", "state: unknown"},
 		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\"}]}", "sinceTime: required"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct link_msg m;
+		struct err e = ERR_INIT;
+		cr_expect_eq(decode(rows[i].text, &m, &e), -1, "%s", rows[i].text);
+		cr_expect_eq(e.kind, ERR_PROTOCOL);
+		cr_expect(strstr(e.message, rows[i].why), "%s: %s", rows[i].text, e.message);
+	}
+}
+
+Test(link_msg, what_is_wrong_with_awaited_pods_is_refused_by_name)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"{\"type\":\"awaitStarts\",\"validSeconds\":9,\"pods\":[]}", "epoch: required"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":3601,\"pods\":[]}", "validSeconds: must be"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"frequencyHertz\":99}", "awaitStarts.pods: required"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[7]}", "pods[]: expected an object"},
+		{"{\"type\":\"awaitStarts\",\"epoch\":1,\"validSeconds\":9,\"pods\":[{\"uid\":\"u\",\"namespace\":\"a\",\"frequencyHertz\":1000}]}",
+		 "frequencyHertz: must be"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct link_msg m;
