@@ -88,6 +88,16 @@ class Starts(test_cluster.ClusterCase):
         self.assertIn("the process ended", json.dumps(report))
         self.assertIsNone(report["start"]["attachedNanoseconds"])
 
+    def test_an_agent_that_hears_late_says_what_is_missing(self):
+        """Here of a pod that gets the label of the target when its container runs."""
+        self.agent("node-a")
+        self.arm("first", 2)
+        object_ = self.pod_object("late-1", app="other")
+        self.container(object_, "idle")
+        self.kubectl("label", "pod", "late-1", "app=checkout", "--overwrite")
+        report = self.report(self.succeeded("first"))
+        self.assertIn("start", [limit["name"] for limit in report["limitsReached"]], report["limitsReached"])
+
     def test_a_crash_loop_of_ten_starts(self):
         self.agent("node-a")
         object_ = self.pod_object("checkout-1")
@@ -125,14 +135,16 @@ class Starts(test_cluster.ClusterCase):
         self.assertEqual(len(self.succeeded("first")["status"]["targets"]), 1)
 
     def test_nothing_starts_until_the_deadline(self):
-        """Neither the pod that runs and is deleted, nor another one's container."""
-        self.agent("node-a")
+        """Neither the pod that runs and is deleted, nor another one's container, which is not even sampled."""
+        agent = self.agent("node-a")
         pod_ = self.pod("checkout-1", "idle")
         self.arm("first", 1, activeDeadlineSeconds=11)
         self.kubectl("delete", "pod", "checkout-1", "--force", "--grace-period=0")
         pod_.stop()
-        self.container(self.pod_object("basket-1", app="basket"), "idle")
+        basket = self.pod_object("basket-1", app="basket")
+        self.container(basket, "idle")
         session = self.finished("first")
+        self.assertNotIn(basket["metadata"]["uid"], agent.log())
         condition = self.i.condition(session, "Succeeded")
         self.assertEqual((condition["status"], condition["reason"]), ("False", "NoContainerStarted"), condition)
         self.assertNotIn("targets", session["status"])
