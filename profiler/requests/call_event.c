@@ -82,7 +82,7 @@ bool call_event_start(enum call_kind kind, const uint8_t *data, size_t len, stru
 	if (r.bad)
 		return false;
 	if (kind == CALL_NPGSQL) {
-		out->len = (uint16_t)(out->len + sql_shape_make(&text, out->text + out->len));
+		out->len = (uint16_t)(out->len + sql_shape_make(&text, SQL_OF_POSTGRES, out->text + out->len));
 		return true;
 	}
 	if (kind != CALL_CONNECT) /* an address' bytes and family, of which the call to a name tells more */

@@ -60,14 +60,14 @@ static bool tells_itself(const struct event_text *client)
 	return event_text_is(client, "Npgsql.", false) || event_text_is(client, "Microsoft.Data.SqlClient.", false);
 }
 
-static void put_sql(const struct event_text *sql, struct path_shape *out)
+static void put_sql(const struct event_text *sql, enum sql_dialect dialect, struct path_shape *out)
 {
 	static const char kind[] = "sql ";
 
 	out->words = 0;
 	out->len = sizeof kind - 1;
 	memcpy(out->text, kind, out->len);
-	out->len = (uint16_t)(out->len + sql_shape_make(sql, out->text + out->len));
+	out->len = (uint16_t)(out->len + sql_shape_make(sql, dialect, out->text + out->len));
 }
 
 bool listener_call_read(const uint8_t *data, size_t len, struct listener_call *out)
@@ -85,9 +85,10 @@ bool listener_call_read(const uint8_t *data, size_t len, struct listener_call *o
 		else if (event_text_is(&key, "Client", true))
 			client = value;
 	}
+	bool is_sql_client = event_text_is(&e.name, "Microsoft.Data.SqlClient.", false);
 	if (e.r.bad || !take_id(&id, &out->id) || (out->moment == CALL_START && (!sql.data || tells_itself(&client))))
 		return false;
 	if (out->moment == CALL_START)
-		put_sql(&sql, &out->shape);
+		put_sql(&sql, is_sql_client ? SQL_OF_SQL_SERVER : sql_dialect_of(&client), &out->shape);
 	return true;
 }

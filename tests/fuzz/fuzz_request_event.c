@@ -39,10 +39,12 @@ static void check_routed(const struct request_end *end)
 static void check_sql(const struct event_text *sql)
 {
 	char out[SQL_SHAPE_BYTES];
-	uint16_t len = sql_shape_make(sql, out);
-	check(len <= sizeof out);
-	for (size_t i = 0; i < len; i++)
-		check(out[i] >= ' ' && out[i] <= '~' && out[i] != '\'');
+	for (enum sql_dialect d = SQL_OF_ANY; d <= SQL_OF_MYSQL; d++) {
+		uint16_t len = sql_shape_make(sql, d, out);
+		check(len <= sizeof out);
+		for (size_t i = 0; i < len; i++)
+			check(out[i] >= ' ' && out[i] <= '~' && out[i] != '\'' && out[i] != '"');
+	}
 }
 
 static void check_command(const uint8_t *data, size_t size)

@@ -1,5 +1,4 @@
 #include "profiler/requests/call_event.h"
-#include "profiler/requests/sql_shape.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -12,44 +11,6 @@ static void put_text(struct wire_writer *w, const char *ascii)
 	for (; *ascii; ascii++)
 		wire_put_u16(w, (uint16_t)(unsigned char)*ascii);
 	wire_put_u16(w, 0);
-}
-
-static const char *sql(const char *command)
-{
-	static char out[SQL_SHAPE_BYTES + 1];
-	struct wire_writer w;
-	wire_writer_init(&w, payload, sizeof payload);
-	put_text(&w, command);
-	const struct event_text text = {payload, strlen(command)};
-	out[sql_shape_make(&text, out)] = 0;
-	return out;
-}
-
-Test(sql_shape, literals_go)
-{
-	static const struct {
-		const char *command, *shape;
-	} rows[] = {
-		{"SELECT name FROM items WHERE id = 42", "SELECT name FROM items WHERE id = ?"},
-		{"SELECT  a,\n b FROM t WHERE c = 'secret ''quoted'' x' AND d=$1", "SELECT a, b FROM t WHERE c = ? AND d=$?"},
-		{"SELECT 1 -- secret\nFROM t /* secret */ WHERE a IN (1, 2, 'x', 4)", "SELECT ? FROM t WHERE a IN (?)"},
-		{"SELECT \"Id\", [Order], `n` FROM \"a secret\"", "SELECT Id, Order, n FROM ?"},
-		{"SELECT E'it\\'s secret' || N'secret'", "SELECT ? || ?"},
-		{"SELECT $$secret$$, secret", "SELECT ?"}, {"SELECT $tag$secret$tag$", "SELECT ?"}, {"SELECT 'secret", "SELECT ?"},
-		{"SELECT 0xDEADBEEF, 1.5e10, -3 FROM t2", "SELECT ?, -? FROM t2"}, {"", ""},
-	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		cr_expect_str_eq(sql(rows[i].command), rows[i].shape, "%s: %s", rows[i].command, sql(rows[i].command));
-}
-
-Test(sql_shape, it_is_bounded)
-{
-	static char command[1500];
-	memset(command, 'a', sizeof command - 1);
-	cr_expect_str_eq(sql(command), "?");
-	for (size_t i = 1; i < sizeof command - 1; i += 3)
-		command[i] = ' ';
-	cr_expect_eq(strlen(sql(command)), SQL_SHAPE_BYTES);
 }
 
 static const char *call(enum call_kind kind, size_t len)

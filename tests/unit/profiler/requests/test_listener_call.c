@@ -49,6 +49,25 @@ Test(listener_call, a_command_begins_and_ends)
 	}
 }
 
+/* What is a literal depends on whose command it is. */
+Test(listener_call, the_client_tells_what_double_quotes_are)
+{
+	static const struct {
+		const char *name, *client, *sql, *shape;
+	} cases[] = {
+		{COMMAND "Executing", "Microsoft.Data.Sqlite.SqliteCommand", "SELECT \"i\".\"a\" FROM \"t\" WHERE b = \"Smith\"", "sql SELECT i.a FROM t WHERE b = ?"},
+		{COMMAND "Executing", "MySqlConnector.MySqlCommand", "SELECT `a` FROM t WHERE b = \"Smith\" # Smith", "sql SELECT a FROM t WHERE b = ?"},
+		{COMMAND "Executing", "Wrapped", "SELECT 'it\\'s Smith'", "sql SELECT ?"},
+		{"Microsoft.Data.SqlClient.WriteCommandBefore", "", "SELECT \"a\" FROM #t WHERE b = 'c\\' AND d", "sql SELECT a FROM #t WHERE b = ? AND d"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *const start[][2] = {{"Id", ID}, {"Client", cases[i].client}, {"Text", cases[i].sql}};
+		struct listener_call c;
+		cr_assert(listener_call_read(payload, event(cases[i].name, start, 3), &c));
+		cr_expect(c.shape.len == strlen(cases[i].shape) && memcmp(c.shape.text, cases[i].shape, c.shape.len) == 0, "%.*s", c.shape.len, c.shape.text);
+	}
+}
+
 Test(listener_call, of_sql_client)
 {
 	static const char *const start[][2] = {{"Id", ID}, {"Text", "SELECT 'secret'"}};
