@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define WORD_MOST 32
-#define METHOD_MOST 10
 #define DIGITS_MOST 2    /* "v1", "oauth2": more of them are an id */
 #define UNITS_MOST 1024  /* of a path: what comes after is not looked at */
 #define VOWELS_FROM 12   /* letters: a longer word without vowels is none */
@@ -83,21 +82,19 @@ static void put_segment(struct path_shape *s, const struct event_text *t, size_t
 	shape_put(s, word, to - from);
 }
 
+/* A client may send any word in its place. */
 static void put_method(struct path_shape *s, const struct event_text *method)
 {
-	char name[METHOD_MOST];
-	size_t n = method->units;
+	static const char *const known[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY", "PROPFIND", "PROPPATCH", "MKCOL", "COPY",
+					    "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT"};
 
-	for (size_t i = 0; i < n; i++) {
-		unsigned c = i < METHOD_MOST ? unit_at(method, i) : 0;
-		if (!is_letter(c)) {
-			shape_puts(s, "OTHER ");
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (event_text_is(method, known[i], true)) {
+			shape_puts(s, known[i]);
+			shape_puts(s, " ");
 			return;
 		}
-		name[i] = (char)c;
-	}
-	shape_put(s, name, n);
-	shape_puts(s, " ");
+	shape_puts(s, "OTHER ");
 }
 
 /* "{ms}"; "{*path}" where the value is all that is left of the path. The place after it; `from`: it is no value of a parameter. */

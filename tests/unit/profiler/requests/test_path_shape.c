@@ -46,18 +46,21 @@ Test(path_shape, words_stay_and_values_go)
 		cr_expect_str_eq(shape("GET", rows[i].path), rows[i].shape, "%s: %s", rows[i].path, shape("GET", rows[i].path));
 	cr_expect_str_eq(shape("PROPFIND-X", "/"), "OTHER /");
 	cr_expect_str_eq(shape("SECRETSECRETSECRET", "/"), "OTHER /");
+	cr_expect_str_eq(shape("SECRET", "/"), "OTHER /");
+	cr_expect_str_eq(shape("", "/"), "OTHER /");
+	cr_expect_str_eq(shape("PROPFIND", "/"), "PROPFIND /");
 }
 
 Test(path_shape, a_known_path_stays_as_it_is)
 {
-	static const uint8_t post[] = {'P', 0, 'O', 0}, path[] = {'/', 0, 'a', 0, '1', 0, '2', 0, '3', 0, '4', 0, '/', 0, 'B', 0, 0xe9, 0};
+	static const uint8_t put[] = {'P', 0, 'U', 0, 'T', 0}, path[] = {'/', 0, 'a', 0, '1', 0, '2', 0, '3', 0, '4', 0, '/', 0, 'B', 0, 0xe9, 0};
 	struct path_shape s;
-	path_shape_make_known(&(struct event_text){post, 2}, &(struct event_text){path, 9}, &s);
-	cr_expect_eq(s.len, 12);
-	cr_expect_eq(memcmp(s.text, "PO /a1234/B_", s.len), 0);
+	path_shape_make_known(&(struct event_text){put, 3}, &(struct event_text){path, 9}, &s);
+	cr_expect_eq(s.len, 13);
+	cr_expect_eq(memcmp(s.text, "PUT /a1234/B_", s.len), 0);
 	cr_expect_eq(s.words, 0);
 	static uint8_t longer[2048];
-	path_shape_make_known(&(struct event_text){post, 2}, &(struct event_text){longer, 1000}, &s);
+	path_shape_make_known(&(struct event_text){put, 3}, &(struct event_text){longer, 1000}, &s);
 	cr_expect_eq(s.len, PATH_SHAPE_BYTES);
 }
 
