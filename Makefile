@@ -45,6 +45,10 @@ CFLAGS_cover := -O1 -g -fprofile-instr-generate -fcoverage-mapping -fsanitize=fu
 ifneq ($(filter fuzz smoke cover,$(FLAVOUR)),)
 CC := $(CLANG)
 endif
+# In the library, which is in other people's processes, no number wraps but in functions marked WRAPS (common/proto/difference.h).
+ifneq ($(filter fuzz smoke,$(FLAVOUR)),)
+$(B)/obj/profiler/%.o: CFLAGS += -fsanitize=unsigned-integer-overflow
+endif
 ifneq ($(filter asan smoke,$(FLAVOUR)),)
 LINKER := $(if $(shell command -v $(CROSS:%=%-)ld.gold),-fuse-ld=gold)
 endif

@@ -416,7 +416,7 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
  * least not memory: the pages of the tables, whose content zeroes are a beginning for all of them. */
 static void release_memory(void)
 {
-	uintptr_t from = ((uintptr_t)__bss_start + LARGEST_PAGE - 1) / LARGEST_PAGE * LARGEST_PAGE;
+	uintptr_t from = ((uintptr_t)__bss_start + (LARGEST_PAGE - 1)) / LARGEST_PAGE * LARGEST_PAGE;
 	uintptr_t to = (uintptr_t)_end / LARGEST_PAGE * LARGEST_PAGE;
 
 	if (from < to)

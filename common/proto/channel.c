@@ -1,5 +1,7 @@
 #include "common/proto/channel.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 #define NO_TEXT 0xffff
@@ -44,7 +46,7 @@ size_t channel_end(struct wire_writer *w)
 	if (w->bad)
 		return 0;
 	wire_writer_init(&length, w->data, 4);
-	wire_put_u32(&length, (uint32_t)(w->pos - CHANNEL_HEADER_SIZE));
+	wire_put_u32(&length, (uint32_t)difference(w->pos, CHANNEL_HEADER_SIZE));
 	return w->pos;
 }
 

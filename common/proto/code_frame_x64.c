@@ -1,5 +1,7 @@
 #include "common/proto/code_frame.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 #define WORD 8
@@ -145,7 +147,7 @@ static size_t read_frame(struct bytes b, struct depth *d)
 	int32_t by = 0;
 	size_t n = HAS(b, 0x48, 0x8b, 0xec) || HAS(b, 0x48, 0x89, 0xe5) ? 3 : with_operand(b, lea8, lea32, sizeof lea8, &by);
 
-	if (n == 0 || !d->fp_saved || (int64_t)by != (int64_t)(d->bytes - d->fp_saved))
+	if (n == 0 || !d->fp_saved || (int64_t)by != (int64_t)difference(d->bytes, d->fp_saved))
 		return 0;
 	d->framed = true;
 	return n;
@@ -157,7 +159,7 @@ static size_t run_prolog(struct bytes b, uint64_t stop, struct depth *d)
 	size_t done = 0, n = 1;
 
 	while (n && !d->framed && done < stop) {
-		struct bytes rest = {b.at + done, b.len - done};
+		struct bytes rest = {b.at + done, difference(b.len, done)};
 		n = read_replacement(rest, d);
 		if (!n)
 			n = read_push(rest, d);
@@ -210,7 +212,7 @@ static bool run_epilog(struct bytes b, struct depth *d)
 	size_t done = 0, n = 1;
 
 	while (n) {
-		struct bytes rest = {b.at + done, b.len - done};
+		struct bytes rest = {b.at + done, difference(b.len, done)};
 		if (leaves(rest, d->bytes > 0))
 			return true;
 		n = read_shrink(rest, d);
@@ -230,7 +232,7 @@ static void in_epilog(const struct depth *d, struct code_frame *out)
 /* A function may be shorter than a prolog can be; but of bytes that were cut off, the next instruction might belong to the prolog. */
 static bool shows_end(size_t done, size_t len)
 {
-	return done < len && (len < CODE_FRAME_PROLOG_BYTES || len - done >= LONGEST_OP);
+	return done < len && (len < CODE_FRAME_PROLOG_BYTES || difference(len, done) >= LONGEST_OP);
 }
 
 void code_frame_x64(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out)
@@ -249,7 +251,7 @@ void code_frame_x64(const uint8_t *code, size_t len, uint64_t offset, const uint
 	out->kind = d.framed ? CODE_FRAME_FRAMED : CODE_FRAME_FRAMELESS;
 	out->replaces = d.replaces;
 	if (!d.framed && d.fp_saved)
-		out->fp_at = (uint32_t)(d.bytes - d.fp_saved);
+		out->fp_at = (uint32_t)difference(d.bytes, d.fp_saved);
 	if (at && !inside && run_epilog((struct bytes){at, at_len}, &down) && down.bytes <= MAX_FRAME)
 		in_epilog(&down, out);
 }

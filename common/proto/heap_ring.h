@@ -7,6 +7,8 @@
 #ifndef DRDOTNET_HEAP_RING_H
 #define DRDOTNET_HEAP_RING_H
 
+#include "common/proto/difference.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +36,7 @@ static inline uint8_t *heap_ring_block(struct heap_ring *r, uint32_t number)
 }
 
 /* Library. The block to fill, number `own` (blocks that it has handed on); NULL: all are full. */
-static inline uint8_t *heap_ring_free_block(struct heap_ring *r, uint32_t own)
+static inline WRAPS uint8_t *heap_ring_free_block(struct heap_ring *r, uint32_t own)
 {
 	uint32_t taken = atomic_load_explicit(&r->taken, memory_order_acquire);
 

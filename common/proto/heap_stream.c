@@ -1,5 +1,7 @@
 #include "common/proto/heap_stream.h"
 
+#include "common/proto/difference.h"
+
 #define ALL_TYPE_FLAGS                                                                                                                  \
 	(HEAP_TYPE_VARIABLE | HEAP_TYPE_REFERENCES | HEAP_TYPE_STRING | HEAP_TYPE_ARRAY | HEAP_TYPE_FREE | HEAP_TYPE_COLLECTIBLE | \
 	 HEAP_TYPE_VALUES)
@@ -199,7 +201,7 @@ static uint64_t get_address(struct heap_cursor *c)
 }
 
 /* `from` in eights; a difference that leads out of the address space is bad. */
-static uint64_t get_difference(struct heap_cursor *c, uint64_t from)
+static WRAPS uint64_t get_difference(struct heap_cursor *c, uint64_t from)
 {
 	uint64_t z = get_varint(c);
 	uint64_t v = from + (z >> 1 ^ (0 - (z & 1)));
@@ -302,7 +304,7 @@ static void read_end(struct heap_cursor *c)
 	c->end = c->at;
 }
 
-static void read_values(struct heap_cursor *c)
+static WRAPS void read_values(struct heap_cursor *c)
 {
 	int32_t *to = c->value;
 
@@ -314,7 +316,7 @@ static void read_values(struct heap_cursor *c)
 
 bool heap_cursor_value(const struct heap_cursor *c, enum heap_value kind, int32_t *out)
 {
-	uint8_t below = (uint8_t)(c->values & ((unsigned)kind - 1));
+	uint8_t below = (uint8_t)(c->values & difference((unsigned)kind, 1));
 	size_t at = 0;
 
 	for (; below; below &= (uint8_t)(below - 1))
@@ -342,7 +344,7 @@ static void read_heap_object(struct heap_cursor *c, uint64_t type)
 		read_values(c);
 	if (shape->flags & HEAP_TYPE_REFERENCES)
 		o.references = get_up_to(c, (uint64_t)(c->end - c->at) / 2); /* two bytes each, at least */
-	if (o.size < 8 || o.size > ADDRESS_MAX - o.address)
+	if (o.size < 8 || o.size > difference(ADDRESS_MAX, o.address))
 		mark_cursor_bad(c);
 	c->last_end = o.address / 8 + (o.size + 7) / 8;
 	c->objects++;

@@ -24,6 +24,8 @@
 #ifndef DRDOTNET_HEAP_STREAM_H
 #define DRDOTNET_HEAP_STREAM_H
 
+#include "common/proto/difference.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,7 +113,7 @@ struct heap_writer {
 /* For at least HEAP_PUT_MAX bytes, and for far less than a block. */
 static inline bool heap_room_for(struct heap_writer *w, uint32_t bytes)
 {
-	if (w->at + (bytes - HEAP_PUT_MAX) <= w->limit)
+	if (w->at + difference(bytes, HEAP_PUT_MAX) <= w->limit)
 		return true;
 	if (w->bad || !w->more(w))
 		w->bad = true;
@@ -138,13 +140,13 @@ static inline void heap_varint(struct heap_writer *w, uint64_t v)
 	w->at = heap_varint_at(w->at, v);
 }
 
-static inline uint64_t heap_zigzag_of(uint64_t difference)
+static inline uint64_t heap_zigzag_of(uint64_t by)
 {
-	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
+	return by << 1 ^ (uint64_t)((int64_t)by >> 63);
 }
 
 /* The caller has made room. `size` in bytes; then, for types that may hold references, heap_put_count() and as many heap_put_edge(). */
-static inline void heap_put_object(struct heap_writer *w, uint32_t type, uint64_t address, uint64_t size, bool variable)
+static inline WRAPS void heap_put_object(struct heap_writer *w, uint32_t type, uint64_t address, uint64_t size, bool variable)
 {
 	uint8_t *at = heap_varint_at(w->at, (uint64_t)type + 1);
 
@@ -168,7 +170,7 @@ static inline void heap_put_count(struct heap_writer *w, uint64_t references)
 }
 
 /* `offset_delta` in bytes. */
-static inline uint8_t *heap_edge_at(uint8_t *at, uint64_t offset_delta, uint64_t object, uint64_t target)
+static inline WRAPS uint8_t *heap_edge_at(uint8_t *at, uint64_t offset_delta, uint64_t object, uint64_t target)
 {
 	at = heap_varint_at(at, offset_delta / 8);
 	return heap_varint_at(at, heap_zigzag_of(target / 8 - object / 8));

@@ -1,5 +1,7 @@
 #include "common/proto/wire.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 void wire_reader_init(struct wire_reader *r, const void *data, size_t len)
@@ -9,7 +11,7 @@ void wire_reader_init(struct wire_reader *r, const void *data, size_t len)
 
 const uint8_t *wire_bytes(struct wire_reader *r, size_t n)
 {
-	if (r->bad || n > r->len - r->pos) {
+	if (r->bad || n > difference(r->len, r->pos)) {
 		r->bad = true;
 		return NULL;
 	}
@@ -54,7 +56,7 @@ void wire_writer_init(struct wire_writer *w, void *data, size_t cap)
 
 void wire_put_bytes(struct wire_writer *w, const void *data, size_t n)
 {
-	if (w->bad || n > w->cap - w->pos) {
+	if (w->bad || n > difference(w->cap, w->pos)) {
 		w->bad = true;
 		return;
 	}

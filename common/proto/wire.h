@@ -4,6 +4,8 @@
 #ifndef DRDOTNET_WIRE_H
 #define DRDOTNET_WIRE_H
 
+#include "common/proto/difference.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +28,7 @@ uint16_t wire_u16(struct wire_reader *r);
 uint32_t wire_u32(struct wire_reader *r);
 uint64_t wire_u64(struct wire_reader *r);
 const uint8_t *wire_bytes(struct wire_reader *r, size_t n); /* borrowed; NULL when bad */
-static inline size_t wire_left(const struct wire_reader *r) { return r->bad ? 0 : r->len - r->pos; }
+static inline size_t wire_left(const struct wire_reader *r) { return r->bad ? 0 : difference(r->len, r->pos); }
 
 void wire_writer_init(struct wire_writer *w, void *data, size_t cap);
 void wire_put_u8(struct wire_writer *w, uint8_t v);

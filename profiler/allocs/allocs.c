@@ -55,7 +55,7 @@ static uint64_t alloc_type_key(const struct allocation_event *a)
 /* Objects of about one size, to a 16th: what they stand for can then be told from the sum of their sizes. */
 static uint64_t size_class(uint64_t size)
 {
-	unsigned shift = size < 32 ? 0 : 59u - (unsigned)__builtin_clzll(size);
+	unsigned shift = size < 32 ? 0 : (unsigned)(59 - __builtin_clzll(size));
 
 	return (uint64_t)shift << 32 | size >> shift;
 }

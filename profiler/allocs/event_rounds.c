@@ -1,6 +1,7 @@
 /* Context: own thread, and CLR callback (event_rounds_counting). */
 #include "profiler/allocs/event_rounds.h"
 
+#include "common/proto/difference.h"
 #include "profiler/allocs/alloc_round.h"
 #include "profiler/allocs/site_store.h"
 #include "profiler/base/now.h"
@@ -65,11 +66,11 @@ static uint64_t end_round(struct event_rounds *r, struct channel_io *io, uint64_
 		return 0;
 	r->send_new(io);
 	uint64_t events = site_store_send_counts(io, r->counts, &round);
-	uint64_t of_cpu = r->most_per_cpu_second * (cpu - r->round_cpu_ns) / 1000000000u;
+	uint64_t of_cpu = r->most_per_cpu_second * difference(cpu, r->round_cpu_ns) / 1000000000u;
 	uint64_t always = r->always_per_second * round.sampled_ns / 1000000000u;
 	r->covered_sum_ns += round.covered_ns;
 	r->sampled_sum_ns += round.sampled_ns;
-	r->cpu_sum_ns += cpu - r->round_cpu_ns;
+	r->cpu_sum_ns += difference(cpu, r->round_cpu_ns);
 	r->counted_ns = now;
 	r->round_cpu_ns = cpu;
 	return r->rest_ns(events, of_cpu > always ? of_cpu : always, round.sampled_ns);
@@ -94,7 +95,7 @@ static void begin_rest(struct event_rounds *r, struct channel_io *io, uint64_t r
 	r->rest_until_ns = now_ns() + rest_ns;
 }
 
-uint64_t event_rounds_about(uint64_t ns)
+WRAPS uint64_t event_rounds_about(uint64_t ns)
 {
 	return ns / 4 * 3 + (now_ns() * 0x9e3779b97f4a7c15u >> 32) % (ns / 2 + 1);
 }
@@ -111,7 +112,7 @@ void event_rounds_tick(struct event_rounds *r, struct channel_io *io)
 		return;
 	}
 	r->send_new(io);
-	if (!r->held_ns && (now - r->counted_ns < ALLOC_ROUND_NS || now - r->sampling_ns < ALLOC_ROUND_NS))
+	if (!r->held_ns && (difference(now, r->counted_ns) < ALLOC_ROUND_NS || difference(now, r->sampling_ns) < ALLOC_ROUND_NS))
 		return;
 	uint64_t rest_ns = r->held_ns ? end_round(r, io, r->held_ns, r->held_cpu_ns) : end_round(r, io, now, now_of(CLOCK_PROCESS_CPUTIME_ID));
 	if (rest_ns || r->held_ns)

@@ -2,11 +2,13 @@
 #ifndef DRDOTNET_SITE_HASH_H
 #define DRDOTNET_SITE_HASH_H
 
+#include "common/proto/difference.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-static inline uint64_t site_hash_word(uint64_t hash, uint64_t word)
+static inline WRAPS uint64_t site_hash_word(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 29;
@@ -28,7 +30,7 @@ static inline uint64_t site_hash_bytes(uint64_t hash, const void *data, size_t b
 }
 
 /* The hash as a key, never 0: tables take the upper bits. */
-static inline uint64_t site_hash_end(uint64_t hash)
+static inline WRAPS uint64_t site_hash_end(uint64_t hash)
 {
 	hash *= 0xd6e8feb86659fd93u;
 	return hash ? hash : 1;

@@ -1,6 +1,9 @@
 /* Context: CLR callback (site_store_enter) and own thread. */
 #include "profiler/allocs/site_store.h"
 
+#include "common/proto/difference.h"
+
+
 #include <string.h>
 
 #define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 24) / CHANNEL_ALLOC_COUNT_SIZE / 2)
@@ -33,7 +36,7 @@ static void put_site(struct wire_writer *w, const uint64_t *record, size_t len)
 		.type = record[2],
 		.tid = (uint32_t)(record[3] >> 32),
 		.flags = (uint16_t)record[3],
-		.depth = (uint16_t)(len - SITE_HEAD_WORDS),
+		.depth = (uint16_t)difference(len, SITE_HEAD_WORDS),
 	};
 
 	memcpy(s.ips, record + SITE_HEAD_WORDS, s.depth * sizeof *s.ips);
@@ -49,7 +52,7 @@ void site_store_send_new(struct channel_io *io, uint16_t type, void (*put_other)
 
 	while ((len = sample_ring_take(&site_store.ring, record, SITE_RECORD_WORDS))) {
 		bool is_site = record[0] == RECORD_SITE;
-		if (w && (!is_site || w->cap - w->pos < CHANNEL_ALLOC_SITE_MAX)) {
+		if (w && (!is_site || difference(w->cap, w->pos) < CHANNEL_ALLOC_SITE_MAX)) {
 			if (!channel_io_end(io))
 				return; /* the channel is lost */
 			w = NULL;
@@ -83,5 +86,5 @@ uint64_t site_store_send_counts(struct channel_io *io, uint16_t type, const stru
 		}
 		channel_io_end(io);
 	}
-	return site_store.taken - before;
+	return difference(site_store.taken, before);
 }

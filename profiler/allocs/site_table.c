@@ -1,6 +1,8 @@
 /* Context: CLR callback (find, enter, add) and own thread (take, reset). */
 #include "profiler/allocs/site_table.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 static struct site_slot *find_site_slot(struct site_slot *slots, uint64_t site)
@@ -61,7 +63,8 @@ static bool take_site_sums(struct site_slot *s, struct site_sums *out)
 
 	if (!now.site || now.samples == s->told.samples)
 		return false;
-	*out = (struct site_sums){now.site, now.samples - s->told.samples, now.size - s->told.size, now.amount - s->told.amount};
+	*out = (struct site_sums){now.site, difference(now.samples, s->told.samples), difference(now.size, s->told.size),
+				  difference(now.amount, s->told.amount)};
 	s->told = now;
 	return true;
 }

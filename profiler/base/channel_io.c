@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/base/channel_io.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 
 #include <errno.h>
@@ -66,9 +67,9 @@ void channel_io_close(struct channel_io *io)
 
 struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type)
 {
-	if (sizeof io->out - io->out_len < CHANNEL_MAX_FRAME)
+	if (difference(sizeof io->out, io->out_len) < CHANNEL_MAX_FRAME)
 		channel_io_flush(io);
-	channel_begin(&io->writer, io->out + io->out_len, sizeof io->out - io->out_len, type);
+	channel_begin(&io->writer, io->out + io->out_len, difference(sizeof io->out, io->out_len), type);
 	if (io->fd < 0)
 		io->writer.bad = true;
 	return &io->writer;
@@ -95,7 +96,7 @@ static bool wait_for_room(struct channel_io *io, uint64_t *began_ns)
 	struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
 	int ready = poll(p, 2, *began_ns ? CHANNEL_IO_HOLD_MS : CHANNEL_IO_STALL_MS - CHANNEL_IO_HOLD_MS);
 
-	if (*began_ns && ready >= 0 && !p[1].revents && now_ns() - *began_ns >= CHANNEL_IO_HOLD_MS * UINT64_C(1000000)) {
+	if (*began_ns && ready >= 0 && !p[1].revents && difference(now_ns(), *began_ns) >= CHANNEL_IO_HOLD_MS * UINT64_C(1000000)) {
 		*began_ns = 0;
 		if (io->stalled)
 			io->stalled();
@@ -161,13 +162,13 @@ static ssize_t receive_with_fd(struct channel_io *io, void *data, size_t len)
 bool channel_io_fill(struct channel_io *io)
 {
 	if (io->in_used) {
-		memmove(io->in, io->in + io->in_used, io->in_len - io->in_used);
-		io->in_len -= io->in_used;
+		memmove(io->in, io->in + io->in_used, difference(io->in_len, io->in_used));
+		io->in_len = difference(io->in_len, io->in_used);
 		io->in_used = 0;
 	}
 	if (!has_socket(io))
 		return false;
-	ssize_t n = receive_with_fd(io, io->in + io->in_len, sizeof io->in - io->in_len);
+	ssize_t n = receive_with_fd(io, io->in + io->in_len, difference(sizeof io->in, io->in_len));
 	if (n > 0)
 		io->in_len += (size_t)n;
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
@@ -176,7 +177,7 @@ bool channel_io_fill(struct channel_io *io)
 enum channel_next channel_io_next(struct channel_io *io, struct channel_frame *f)
 {
 	size_t used = 0;
-	enum channel_next next = channel_next(io->in + io->in_used, io->in_len - io->in_used, f, &used);
+	enum channel_next next = channel_next(io->in + io->in_used, difference(io->in_len, io->in_used), f, &used);
 	if (next == CHANNEL_FRAME)
 		io->in_used += used;
 	return next;

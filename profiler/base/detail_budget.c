@@ -2,6 +2,7 @@
 #include "profiler/base/detail_budget.h"
 
 #include "common/proto/channel_stops.h"
+#include "common/proto/difference.h"
 
 #define DETAIL_NS (1000000000 / CHANNEL_STOPS_DETAILS)
 #define MOST_NS ((int64_t)DETAIL_BUDGET_MOST * DETAIL_NS)
@@ -14,7 +15,7 @@ void detail_budget_init(struct detail_budget *b, uint64_t now_ns, uint64_t seed)
 }
 
 /* Knuth's linear congruential generator (MMIX); its upper bits. 0 to 1,023. */
-static int64_t chance(struct detail_budget *b)
+static WRAPS int64_t chance(struct detail_budget *b)
 {
 	b->random = b->random * 6364136223846793005u + 1442695040888963407u;
 	return (int64_t)(b->random >> 54);
@@ -39,13 +40,13 @@ static void close_for_a_while(struct detail_budget *b)
 
 static bool may_open(const struct detail_budget *b, bool missed)
 {
-	return b->store_ns >= b->reopen_ns || (missed && b->store_ns > -MOST_NS && b->at_ns - b->closed_ns >= DETAIL_BUDGET_SOON_NS);
+	return b->store_ns >= b->reopen_ns || (missed && b->store_ns > -MOST_NS && difference(b->at_ns, b->closed_ns) >= DETAIL_BUDGET_SOON_NS);
 }
 
 bool detail_budget_step(struct detail_budget *b, uint64_t now_ns, uint64_t taken, bool missed)
 {
-	fill_budget(b, now_ns - b->at_ns);
-	spend_budget(b, taken - b->taken);
+	fill_budget(b, difference(now_ns, b->at_ns));
+	spend_budget(b, difference(taken, b->taken));
 	b->at_ns = now_ns;
 	b->taken = taken;
 	if (b->open && b->store_ns <= 0)

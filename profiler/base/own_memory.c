@@ -1,6 +1,8 @@
 /* Context: own thread. */
 #include "profiler/base/own_memory.h"
 
+#include "common/proto/difference.h"
+
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@ static size_t read_through(uintptr_t from, uint8_t *to, size_t bytes)
 	size_t done = 0;
 
 	while (done < bytes) {
-		size_t page = PAGE_BYTES - (from + done) % PAGE_BYTES, part = bytes - done < page ? bytes - done : page;
+		size_t page = PAGE_BYTES - (from + done) % PAGE_BYTES, left = difference(bytes, done), part = left < page ? left : page;
 		if (write(through[1], (const void *)(from + done), part) != (ssize_t)part || read(through[0], to + done, part) != (ssize_t)part)
 			break;
 		done += part;

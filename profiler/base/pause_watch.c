@@ -1,6 +1,7 @@
 /* Context: any (end), own thread and CLR callback (the others). */
 #include "profiler/base/pause_watch.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ static void add_pause_time(_Atomic uint64_t *longest, uint64_t ns, uint64_t felt
 
 static uint64_t felt_at(uint64_t begin_ns)
 {
-	return walk_end_ns && begin_ns - walk_end_ns < PAUSE_WATCH_APART_NS ? walk_felt_ns : 0;
+	return walk_end_ns && is_within(begin_ns, walk_end_ns, PAUSE_WATCH_APART_NS) ? walk_felt_ns : 0;
 }
 
 uint64_t pause_watch_felt(void)
@@ -93,7 +94,7 @@ static uint64_t feel(uint64_t begin_ns, uint64_t ns)
 
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 {
-	uint64_t ns = now_by(kind) - begin_ns;
+	uint64_t ns = difference(now_by(kind), begin_ns);
 	uint64_t felt_ns = kind == CHANNEL_PAUSE_WALK ? feel(begin_ns, ns) : ns;
 
 	add_pause_time(kind == CHANNEL_PAUSE_WALK ? &max_pause_ns : &max_wait_ns, ns, felt_ns);
@@ -104,7 +105,7 @@ void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 
 void pause_watch_end_brief(uint64_t begin_ns)
 {
-	uint64_t ns = now_ns() - begin_ns;
+	uint64_t ns = difference(now_ns(), begin_ns);
 
 	add_pause_time(&max_wait_ns, ns, ns);
 	atomic_fetch_sub(&running, 1);

@@ -1,11 +1,14 @@
 /* Context: own thread. */
 #include "profiler/base/text.h"
 
+#include "common/proto/difference.h"
+
+
 #include <string.h>
 
 void text_put(struct text *t, const char *s, size_t n)
 {
-	if (t->cut || n > t->cap - t->len) {
+	if (t->cut || n > difference(t->cap, t->len)) {
 		t->cut = true;
 		return;
 	}
@@ -24,7 +27,7 @@ void text_put_u32(struct text *t, uint32_t v)
 	size_t n = 0;
 
 	do {
-		digits[sizeof digits - ++n] = (char)('0' + v % 10);
+		digits[sizeof digits - ++n] = (char)('0' + v % 10); /* no wrap: a u32 has ten digits */
 		v /= 10;
 	} while (v);
 	text_put(t, digits + sizeof digits - n, n);
@@ -63,7 +66,7 @@ void text_put_utf16(struct text *t, const uint16_t *s, size_t n)
 		uint32_t c = s[i];
 		bool high = c >= 0xd800 && c < 0xdc00, low = c >= 0xdc00 && c < 0xe000;
 		if (high && i + 1 < n && s[i + 1] >= 0xdc00 && s[i + 1] < 0xe000) {
-			c = 0x10000 + ((c - 0xd800) << 10) + (s[++i] - 0xdc00u);
+			c = 0x10000 + ((c - 0xd800) << 10) + (s[++i] - 0xdc00u); /* no wrap: both are surrogates */
 		} else if (high || low) {
 			c = 0xfffd;
 		}

@@ -1,6 +1,8 @@
 /* Context: own thread and CLR callback. */
 #include "profiler/clr/dynamic_starts.h"
 
+#include "common/proto/difference.h"
+
 #include <pthread.h>
 
 #define TABLE_BITS 11
@@ -14,7 +16,7 @@ static struct {
 } table[TABLE_SIZE];
 static uint64_t forgotten_ns;
 
-static uint32_t function_slot(cor_id function, uint32_t probe)
+static WRAPS uint32_t function_slot(cor_id function, uint32_t probe)
 {
 	return ((uint32_t)((uint64_t)function * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS)) + probe) & (TABLE_SIZE - 1);
 }

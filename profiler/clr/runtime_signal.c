@@ -1,6 +1,8 @@
 /* Context: own thread, and threads of ours that run code of the runtime. */
 #include "profiler/clr/runtime_signal.h"
 
+#include "common/proto/difference.h"
+
 #include <stdint.h>
 
 #define FIRST_REALTIME 32 /* the kernel's; those that a libc keeps for itself it does not show */
@@ -17,7 +19,7 @@ static bool of_one_module(const struct sigaction *a, const struct sigaction *b)
 {
 	uintptr_t x = (uintptr_t)a->sa_sigaction, y = (uintptr_t)b->sa_sigaction;
 
-	return (x > y ? x - y : y - x) < MODULE_BYTES;
+	return difference(x, y) < MODULE_BYTES && difference(y, x) < MODULE_BYTES;
 }
 
 bool runtime_signal_is(int signo, const struct sigaction *a, const struct sigaction *fault)

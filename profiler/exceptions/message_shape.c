@@ -1,6 +1,8 @@
 /* Context: CLR callback (make) and own thread (prepare). */
 #include "profiler/exceptions/message_shape.h"
 
+#include "common/proto/difference.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ static const char words[] =
 
 static uint32_t word_index[INDEX_SIZE]; /* where in `words`, plus one; 0: free. Written once, before any thread reads it */
 
-static uint32_t word_hash(const char *word, size_t len)
+static WRAPS uint32_t word_hash(const char *word, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
@@ -133,7 +135,8 @@ static void put_part(struct shape *s, const char *part, size_t len)
 static void put_token(struct shape *s, const struct message *m, size_t from, size_t to)
 {
 	char word[WORD_MAX], lower[WORD_MAX];
-	bool letters = to - from <= WORD_MAX, digit = false, any = false;
+	size_t len = difference(to, from);
+	bool letters = len <= WORD_MAX, digit = false, any = false;
 
 	for (size_t i = from; i < to; i++) {
 		uint32_t c = message_unit(m, i);
@@ -145,8 +148,8 @@ static void put_token(struct shape *s, const struct message *m, size_t from, siz
 			lower[i - from] = (char)(c | 32);
 		}
 	}
-	if (letters && is_known_word(lower, to - from))
-		put_part(s, word, to - from);
+	if (letters && is_known_word(lower, len))
+		put_part(s, word, len);
 	else if (any)
 		put_part(s, digit ? "#" : "*", 1);
 }

@@ -1,6 +1,7 @@
 /* Context: CLR callback (thrown, caught, malformed) and own thread (the others). */
 #include "profiler/exceptions/throw_sites.h"
 
+#include "common/proto/difference.h"
 #include "profiler/allocs/site_hash.h"
 #include "profiler/allocs/site_store.h"
 #include "profiler/allocs/told_set.h"
@@ -127,7 +128,7 @@ void throw_sites_caught(uint64_t address, uint64_t now_ns)
 	}
 	if (thrown.cpu_ns) {
 		atomic_fetch_add_explicit(&timed, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&timed_ns, now_of(CLOCK_THREAD_CPUTIME_ID) - thrown.cpu_ns, memory_order_relaxed);
+		atomic_fetch_add_explicit(&timed_ns, difference(now_of(CLOCK_THREAD_CPUTIME_ID), thrown.cpu_ns), memory_order_relaxed);
 	}
 	count_site(site_hash_end(site_hash_word(site_hash_word(thrown.site, ip), who)), thrown.site, who, &ip, 1);
 }

@@ -1,6 +1,8 @@
 /* Context: CLR callback (push, pop) and own thread (begin). */
 #include "profiler/exceptions/throw_slots.h"
 
+#include "common/proto/difference.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ struct thread_throws {
 static struct thread_throws threads[SLOTS_SIZE];
 static _Atomic uint32_t period; /* of telling */
 
-static uint32_t first_place(uintptr_t thread)
+static WRAPS uint32_t first_place(uintptr_t thread)
 {
 	return (uint32_t)((thread >> 4) * 0x9e3779b97f4a7c15u >> (64 - SLOTS_BITS));
 }

@@ -1,6 +1,9 @@
 /* Context: CLR callback (started, finished) and own thread. Collections that block do not overlap: what begins is what ends next. */
 #include "profiler/gc/gc_cost.h"
 
+#include "common/proto/difference.h"
+
+
 #include <stdatomic.h>
 
 static _Atomic bool no_background, forcing;
@@ -40,5 +43,5 @@ void gc_cost_finished(uint64_t now_ns)
 	if (!begin_ns)
 		return;
 	atomic_fetch_add(&count, 1);
-	atomic_fetch_add(&total_ns, now_ns - begin_ns);
+	atomic_fetch_add(&total_ns, difference(now_ns, begin_ns));
 }

@@ -2,6 +2,7 @@
 #include "profiler/gc/stop_log.h"
 
 #include "common/proto/channel_stops.h"
+#include "common/proto/difference.h"
 #include "profiler/clr/cor_abi.h"
 #include "profiler/base/detail_budget.h"
 #include "profiler/clr/event_pipe.h"
@@ -202,13 +203,13 @@ void stop_log_thread_halted(uint64_t at_ns)
 
 	if (!start_ns || at_ns < start_ns || tid == current.stop.tid)
 		return;
-	uint64_t packed = (at_ns - start_ns) << TID_BITS | (tid & ((1u << TID_BITS) - 1));
+	uint64_t late_ns = difference(at_ns, start_ns), packed = late_ns << TID_BITS | (tid & ((1u << TID_BITS) - 1));
 	atomic_fetch_add(&current.threads, 1);
 	if (!stopped_ns)
 		keep_later(&current.last, packed);
 	else
 		atomic_compare_exchange_strong(&current.next.packed, &none, packed);
-	if (at_ns - start_ns >= LATE_NS && (!stopped_ns || at_ns - stopped_ns < LATE_AFTER_NS) &&
+	if (late_ns >= LATE_NS && (!stopped_ns || is_within(at_ns, stopped_ns, LATE_AFTER_NS)) &&
 	    atomic_fetch_add(&current.late_stacks, 1) < MAX_LATE_STACKS)
 		take_stack(CHANNEL_STACK_LATE, atomic_load(&current.number), tid, at_ns);
 }
@@ -260,8 +261,8 @@ void stop_log_collection_finished(uint64_t at_ns)
 
 	if (!under_way() || count > CHANNEL_STOP_COLLECTIONS)
 		return;
-	for (size_t i = count; i--;) {
-		struct channel_stop_collection *c = &s->collections[i];
+	for (size_t i = count; i > 0; i--) {
+		struct channel_stop_collection *c = &s->collections[i - 1];
 		if (c->flags & CHANNEL_GC_FINISHED || (c->flags & CHANNEL_GC_DETAILED && c->type == GC_TYPE_BACKGROUND))
 			continue;
 		c->end_ns = at_ns;
@@ -348,7 +349,7 @@ static void put_stop_record(struct wire_writer *w, const uint64_t *words, size_t
 	stack.tid = (uint32_t)(words[3] >> 32);
 	stack.kind = (uint16_t)words[3] & (uint16_t)~CHANNEL_STACK_INCOMPLETE;
 	stack.incomplete = words[3] & CHANNEL_STACK_INCOMPLETE;
-	stack.depth = (uint16_t)(len - STACK_HEAD_WORDS);
+	stack.depth = (uint16_t)difference(len, STACK_HEAD_WORDS);
 	memcpy(stack.ips, words + STACK_HEAD_WORDS, stack.depth * sizeof *stack.ips);
 	channel_put_stop_stack(w, &stack);
 }

@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/handle_tables.h"
 
+#include "common/proto/difference.h"
 #include "profiler/clr/cor_heap_abi.h"
 #include "profiler/heap/heap_gaps.h"
 #include "profiler/base/now.h"
@@ -134,7 +135,7 @@ static void inspect_word(uintptr_t word)
 {
 	uintptr_t at = word & ~(uintptr_t)(SEGMENT_BYTES - 1);
 
-	if (!is_place(word, 8) || !is_place(at, SEGMENT_BYTES) || word - at < HEADER_BYTES || looked_at(at))
+	if (!is_place(word, 8) || !is_place(at, SEGMENT_BYTES) || word < at + HEADER_BYTES || looked_at(at))
 		return;
 	if (own_memory_read(at, segment, HEADER_BYTES) < HEADER_BYTES || !has_types(MOST_TYPES))
 		return;
@@ -194,7 +195,7 @@ static void look_near(uintptr_t table, uint32_t types)
 	bool below = true, above = true;
 
 	for (uint32_t off = 0; off < NEAR_MAX && (below || above); off += PAGE_BYTES)
-		if (look_in(page - off, table, types, &below) || look_in(page + off, table, types, &above))
+		if (look_in(difference(page, off), table, types, &below) || look_in(page + off, table, types, &above))
 			return;
 }
 
@@ -232,7 +233,7 @@ static bool put_block(struct heap_writer *w, uintptr_t at, uint32_t block, uint3
 
 	if (type != HANDLE_STRONG && type != HANDLE_PINNED && type != HANDLE_COUNTED && !dependent)
 		return true;
-	if (dependent && (second >= BLOCKS || segment[TYPES_AT + second] != types - 1))
+	if (dependent && (second >= BLOCKS || segment[TYPES_AT + second] + 1u != types))
 		return true;
 	for (uint32_t i = 0; i < BLOCK_HANDLES; i++) {
 		const struct heap_root_record r = {

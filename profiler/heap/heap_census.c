@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_census.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_stop.h"
 #include "profiler/base/now.h"
 
@@ -89,7 +90,7 @@ static int32_t on_census_object(cor_id object, void *ctx)
 
 	if (object_class(object) != c->id && !find_class(c, object))
 		return false;
-	if (object - c->range.start >= c->range.length && !find_census_range(c, object))
+	if (!is_within(object, c->range.start, c->range.length) && !find_census_range(c, object))
 		return false;
 	struct heap_count *n = &c->row[c->generation];
 	n->objects++;

@@ -1,6 +1,7 @@
 /* Context: own thread; CLR callback of the collection that it waits for. */
 #include "profiler/heap/heap_classes.h"
 
+#include "common/proto/difference.h"
 #include "common/proto/heap_stream.h"
 
 #include <string.h>
@@ -54,7 +55,7 @@ const struct heap_series *heap_classes_series(const struct heap_class *c)
 	return series + c->first_series;
 }
 
-static uint32_t *class_slot(cor_id id)
+static WRAPS uint32_t *class_slot(cor_id id)
 {
 	uint32_t slot = (uint32_t)(((uint64_t)id >> 3) * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS));
 
@@ -123,7 +124,7 @@ static void read_references(struct heap_class *c)
 
 	c->first_series = series_count;
 	c->way = HEAP_CLASS_ASK;
-	if (n == 0 || items > SERIES_OF_CLASS || items > SERIES_MAX - series_count || c->flags & HEAP_TYPE_COLLECTIBLE)
+	if (n == 0 || items > SERIES_OF_CLASS || series_count + items > SERIES_MAX || c->flags & HEAP_TYPE_COLLECTIBLE)
 		return;
 	if (!(n > 0 ? read_series(c, items) : read_structs(c, items))) {
 		c->way = HEAP_CLASS_ASK;

@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_fields.h"
 
+#include "common/proto/difference.h"
 #include "profiler/names/field_type.h"
 #include "profiler/heap/heap_classes.h"
 #include "profiler/heap/heap_nested.h"
@@ -40,7 +41,7 @@ static void add_declared_field(void *import, const struct cor_field_offset *f, u
 	wchar16 name[NAME_CAP] = {0};
 	uint32_t len = 0, attributes = 0;
 	struct declared d = {.offset = base + f->offset, .cls = cls, .module = module};
-	struct text t = {.data = declared_names + declared_used, .cap = sizeof declared_names - declared_used};
+	struct text t = {.data = declared_names + declared_used, .cap = difference(sizeof declared_names, declared_used)};
 
 	if (declared_count == HEAP_FRAME_MAX_FIELDS ||
 	    md_get_field_props(import, f->field, name, NAME_CAP, &len, &attributes, &d.sig, &d.sig_len) < 0 || !d.sig)
@@ -103,7 +104,7 @@ static void add_slot(struct slots *s, uint32_t at, uint32_t from, uint32_t to)
 static void find_slots(const struct heap_class *c, uint32_t elements_at, uint32_t from, uint32_t to, struct slots *out)
 {
 	const struct heap_series *s = heap_classes_series(c);
-	uint32_t at = c->structs_at - elements_at;
+	uint32_t at = (uint32_t)difference(c->structs_at, elements_at);
 
 	out->count = 0;
 	if (elements_at && c->way == HEAP_CLASS_SERIES) { /* nothing but references */
@@ -123,7 +124,7 @@ static void find_slots(const struct heap_class *c, uint32_t elements_at, uint32_
 
 static void add_field_text(struct heap_fields *out, const struct declared *d, uint32_t offset, const char *inner, size_t inner_len)
 {
-	struct text t = {.data = out->names + out->used, .cap = sizeof out->names - out->used};
+	struct text t = {.data = out->names + out->used, .cap = difference(sizeof out->names, out->used)};
 
 	if (out->element_size)
 		text_puts(&t, "[].");

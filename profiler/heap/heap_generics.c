@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_generics.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_classes.h"
 #include "profiler/clr/module_guard.h"
 #include "profiler/base/own_memory.h"
@@ -89,7 +90,7 @@ static void read_apart(const struct search *s, uintptr_t type, uintptr_t apart)
 {
 	uintptr_t before[APART_WORDS];
 
-	if (!peek(apart - sizeof before, before, sizeof before) || before[3] != type || !(before[1] & ~(uintptr_t)1))
+	if (!peek(difference(apart, sizeof before), before, sizeof before) || before[3] != type || !(before[1] & ~(uintptr_t)1))
 		return;
 	tell_statics(s, type, before[0], before[1] & ~(uintptr_t)1);
 }

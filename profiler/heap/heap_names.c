@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_names.h"
 
+#include "common/proto/difference.h"
 #include "profiler/names/function_name.h"
 #include "profiler/heap/heap_classes.h"
 #include "profiler/heap/heap_fields.h"
@@ -85,7 +86,7 @@ static bool is_closure(const struct text *name)
 
 	for (size_t i = 0; i + n <= name->len; i++)
 		if (memcmp(name->data + i, sign, n) == 0)
-			return name->data[name->len - 1] != ']';
+			return name->data[difference(name->len, 1)] != ']';
 	return false;
 }
 
@@ -164,7 +165,7 @@ bool heap_names_answer(void *info, const struct channel_frame *request, struct c
 	for (uint32_t i = 0; i < count; i++) {
 		cor_id id = (cor_id)wire_u64(&r);
 		md_token token = request->type == HEAP_FRAME_NAME_STATICS ? wire_u32(&r) : 0;
-		if (sizeof io->out - io->out_len < CHANNEL_MAX_FRAME && !channel_io_flush(io))
+		if (difference(sizeof io->out, io->out_len) < CHANNEL_MAX_FRAME && !channel_io_flush(io))
 			return true;
 		module_guard_enter();
 		n.unloaded = module_guard_unloads() != unloads;

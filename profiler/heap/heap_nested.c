@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_nested.h"
 
+#include "common/proto/difference.h"
 #include "profiler/names/field_type.h"
 #include "profiler/clr/module_guard.h"
 
@@ -117,7 +118,7 @@ static bool resolve_type_ref(void *import, md_token ref, int depth, struct type 
 	return find_type_def(import, (struct type){out->module, in}, depth - 1, &outer) && find_in(outer.module, name, outer.token, out);
 }
 
-static bool find_type_def(void *import, struct type from, int depth, struct type *out)
+static WRAPS bool find_type_def(void *import, struct type from, int depth, struct type *out)
 {
 	struct known *k = &known[(from.module / 8 + from.token) * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
 
@@ -196,9 +197,9 @@ struct inside {
 static bool put_leaf(struct inside *k)
 {
 	struct heap_nested *out = k->out;
-	size_t len = k->path_len - 1;
+	size_t len = difference(k->path_len, 1);
 
-	if (out->count == HEAP_NESTED_MAX || len > sizeof out->names - out->used)
+	if (out->count == HEAP_NESTED_MAX || len > difference(sizeof out->names, out->used))
 		return false;
 	memcpy(out->names + out->used, k->path, len);
 	out->items[out->count].name = (uint16_t)out->used;
@@ -292,7 +293,7 @@ bool heap_nested_find(cor_id cls, cor_id module, const uint8_t *sig, uint32_t le
 	k.path_len = 0;
 	if (len == 0 || !begin_scope(cls, module, &in))
 		return false;
-	bool whole = what_holds(sig + 1, len - 1, &in, DEPTH_MAX, &inner, &type) == STRUCT && put_nested_references(&k, &inner, type, DEPTH_MAX);
+	bool whole = what_holds(sig + 1, difference(len, 1), &in, DEPTH_MAX, &inner, &type) == STRUCT && put_nested_references(&k, &inner, type, DEPTH_MAX);
 	cor_release(in.import);
 	return whole;
 }

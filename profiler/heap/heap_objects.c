@@ -1,6 +1,7 @@
 /* Context: own thread; CLR callback of the collection that it waits for. */
 #include "profiler/heap/heap_objects.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_stop.h"
 #include "profiler/heap/heap_values.h"
 #include "profiler/base/now.h"
@@ -29,7 +30,7 @@ struct visit {
 	cor_id end;            /* of the object, when the runtime is asked */
 };
 
-static inline bool visit_slot(struct visit *v, cor_id slot, cor_id target)
+static inline WRAPS bool visit_slot(struct visit *v, cor_id slot, cor_id target)
 {
 	if (v->w) {
 		if (!heap_room(v->w))
@@ -56,7 +57,7 @@ static inline bool visit_run(struct visit *v, cor_id from, cor_id to)
 static bool visit_structs(struct visit *v, const struct heap_class *c, uint64_t size)
 {
 	const struct heap_series *s = heap_classes_series(c);
-	cor_id at = v->object + c->structs_at, end = v->object + size - 8;
+	cor_id at = v->object + c->structs_at, end = v->object + difference(size, 8);
 
 	while (at < end)
 		for (uint32_t i = 0; i < c->series_count; i++) {
@@ -190,7 +191,7 @@ static struct heap_class *new_class_timed(struct heap_objects *h, cor_id object)
 	uint64_t begin_ns = h->timed ? now_of(CLOCK_THREAD_CPUTIME_ID) : 0;
 	struct heap_class *c = new_class(h, object);
 
-	h->classes_ns += h->timed ? now_of(CLOCK_THREAD_CPUTIME_ID) - begin_ns : 0;
+	h->classes_ns += h->timed ? difference(now_of(CLOCK_THREAD_CPUTIME_ID), begin_ns) : 0;
 	return c;
 }
 
@@ -238,7 +239,7 @@ static bool put_object_references(struct heap_objects *h, const struct heap_clas
 }
 
 /* The same for a small object, for all of which there is room: its references are looked at once, their number is set afterwards. */
-static inline void put_few_references(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
+static inline WRAPS void put_few_references(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
 {
 	const struct heap_series *s = heap_classes_series(c), *end = s + c->series_count;
 	struct heap_writer *w = &h->sink->w;
@@ -279,7 +280,7 @@ static inline bool begin_object(struct heap_objects *h, const struct heap_class 
 		room += HEAP_VALUES_MAX * HEAP_VALUE_BYTES_MAX;
 	if (!heap_room_for(w, room) || (w->objects % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(h->sink)))
 		return false;
-	if (h->ranges && object - h->range.start >= h->range.length && !(tell_range(h, object) && heap_room_for(w, room)))
+	if (h->ranges && !is_within(object, h->range.start, h->range.length) && !(tell_range(h, object) && heap_room_for(w, room)))
 		return false;
 	if (object < h->lowest || !h->lowest)
 		h->lowest = object;

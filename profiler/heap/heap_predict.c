@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_predict.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_collection.h"
 #include "profiler/heap/heap_objects.h"
 #include "profiler/heap/heap_stacks.h"
@@ -83,7 +84,7 @@ uint32_t heap_predict_heaps(void)
 
 static uint64_t took_ns(const struct look *k)
 {
-	return now_of(CLOCK_THREAD_CPUTIME_ID) - k->begin_cpu_ns;
+	return difference(now_of(CLOCK_THREAD_CPUTIME_ID), k->begin_cpu_ns);
 }
 
 static bool count_probed(struct look *k, cor_id object)
@@ -94,7 +95,7 @@ static bool count_probed(struct look *k, cor_id object)
 	p->objects++;
 	if (c)
 		p->bytes += heap_class_size(c, object);
-	k->over = p->objects % LOOK_AT_CLOCK == 0 && now_ns() - k->begin_ns >= k->probe_ns;
+	k->over = p->objects % LOOK_AT_CLOCK == 0 && difference(now_ns(), k->begin_ns) >= k->probe_ns;
 	return !k->over;
 }
 
@@ -103,7 +104,7 @@ static void stop_reading(struct look *k)
 	struct heap_probe *p = k->probe;
 
 	p->classes_ns = k->objects.classes_ns;
-	p->read_ns = took_ns(k) - p->classes_ns;
+	p->read_ns = difference(took_ns(k), p->classes_ns);
 	p->read_objects = p->objects = k->objects.sink->w.objects;
 	p->bytes = k->objects.sink->w.bytes;
 	k->counting = true;
@@ -147,11 +148,11 @@ static uint64_t probe_heap(void *info, void *info15, struct heap_sink *sink, uin
 	hresult hr = can_look ? info15_enumerate_gc_heap_objects(info15, on_probed_object, &k) : COR_E_FAIL;
 	if (!k.counting)
 		stop_reading(&k);
-	p->wall_ns = now_ns() - k.begin_ns;
+	p->wall_ns = difference(now_ns(), k.begin_ns);
 	p->cpu_ns = took_ns(&k);
 	uint64_t stop_ns = heap_stop_end(info, &stop);
-	p->count_ns = p->cpu_ns - p->read_ns - p->classes_ns;
-	p->count_objects = p->objects - p->read_objects;
+	p->count_ns = difference(p->cpu_ns, p->read_ns + p->classes_ns);
+	p->count_objects = difference(p->objects, p->read_objects);
 	if (hr < 0)
 		*p = (struct heap_probe){.heap_bytes = p->heap_bytes, .small_bytes = p->small_bytes, .stacks_ns = stacks_ns};
 	else

@@ -1,6 +1,7 @@
 /* Context: own thread; CLR callback of the collection that it waits for. */
 #include "profiler/heap/heap_sink.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static bool agent_is_gone(const struct heap_sink *s)
 	return poll(&p, 1, 0) != 0;
 }
 
-static void wait_for_reader(struct heap_sink *s)
+static WRAPS void wait_for_reader(struct heap_sink *s)
 {
 	const struct timespec patience = {.tv_nsec = WAIT_NS};
 
@@ -80,7 +81,7 @@ static bool next_block(struct heap_sink *s)
 	uint8_t *block;
 
 	while (!(block = heap_ring_free_block(s->ring, s->own))) {
-		if (atomic_load(&s->ring->refused) || agent_is_gone(s) || now_ns() - begin_ns >= STALL_NS)
+		if (atomic_load(&s->ring->refused) || agent_is_gone(s) || difference(now_ns(), begin_ns) >= STALL_NS)
 			return fail_sink(s, HEAP_WALKED_NO_ROOM);
 		if (!heap_sink_in_time(s))
 			return false;

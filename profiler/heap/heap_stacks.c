@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap/heap_stacks.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_gaps.h"
 #include "profiler/heap/heap_threads.h"
 #include "profiler/base/now.h"
@@ -80,8 +81,8 @@ static bool put_words(struct search *s, uintptr_t from, uintptr_t to, bool there
 		next = next < to ? next : to;
 		if (!stacks_in_time(s->patience))
 			return false;
-		if (!(there ? put_some(s, (const cor_id *)from, (next - from) / 8)
-			    : put_some(s, words, own_memory_read(from, words, next - from) / 8)))
+		size_t bytes = difference(next, from);
+		if (!(there ? put_some(s, (const cor_id *)from, bytes / 8) : put_some(s, words, own_memory_read(from, words, bytes) / 8)))
 			return false;
 	}
 	return true;
@@ -90,7 +91,7 @@ static bool put_words(struct search *s, uintptr_t from, uintptr_t to, bool there
 static bool begin_thread_stack(struct search *s, uintptr_t sp)
 {
 	struct stack_range range = {0};
-	uintptr_t low = stack_map_find(sp, &range) && sp - range.low < BELOW_BYTES ? range.low : sp - BELOW_BYTES;
+	uintptr_t low = stack_map_find(sp, &range) && is_within(sp, range.low, BELOW_BYTES) ? range.low : (uintptr_t)difference(sp, BELOW_BYTES);
 
 	s->end = range.high;
 	return put_words(s, low, sp, false);
@@ -101,7 +102,7 @@ static bool put_frame(struct search *s, uintptr_t sp)
 {
 	bool there = s->end && sp <= s->end;
 
-	if (!there && sp - s->at > FRAME_BYTES) {
+	if (!there && !is_within(sp, s->at, FRAME_BYTES + 1)) {
 		s->cut = true;
 		return false;
 	}
@@ -179,7 +180,7 @@ uint64_t heap_stacks_look(void *info, uint64_t end_ns)
 	uint64_t begin_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	for (uint32_t at = 0; looked < count && !patience.over; at = (at + APART) % count, looked++)
 		info_do_stack_snapshot_registers(info, heap_threads_get(count % APART ? at : looked)->id, on_passed_frame, &patience);
-	uint64_t ns = now_of(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	uint64_t ns = difference(now_of(CLOCK_THREAD_CPUTIME_ID), begin_ns);
 	return looked ? ns * heap_threads_all() / looked : 0;
 }
 
@@ -194,7 +195,7 @@ static struct owner {
 } owners[OWNERS_SIZE];
 static uint32_t owner_count;
 
-static struct owner *owner_place(cor_id function)
+static WRAPS struct owner *owner_place(cor_id function)
 {
 	uint32_t slot = (uint32_t)((uint64_t)function * 0x9e3779b97f4a7c15u >> (64 - OWNERS_BITS));
 

@@ -1,6 +1,7 @@
 /* Context: own thread (find); whoever walks (put). */
 #include "profiler/heap/heap_statics.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_classes.h"
 #include "profiler/heap/heap_fields.h"
 #include "profiler/heap/heap_gaps.h"
@@ -216,7 +217,7 @@ void heap_statics_find(void *info, bool generics)
 /* A value type's static lies in a box, behind the box's class. */
 static cor_id static_value(const struct heap_static *s, uintptr_t slot)
 {
-	return s->boxed ? slot - 8 : *(const cor_id *)slot;
+	return s->boxed ? difference(slot, 8) : *(const cor_id *)slot;
 }
 
 static bool put_static_root(struct heap_writer *w, const struct heap_static *s, uintptr_t slot, uint32_t thread, uint32_t *index)

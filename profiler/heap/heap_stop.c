@@ -1,6 +1,7 @@
 /* Context: own thread (ranges: whoever walks). */
 #include "profiler/heap/heap_stop.h"
 
+#include "common/proto/difference.h"
 #include "profiler/gc/background_gc.h"
 #include "profiler/gc/gc_cost.h"
 #include "profiler/heap/heap_classes.h"
@@ -73,7 +74,7 @@ uint64_t heap_stop_end(void *info, struct heap_stop *s)
 {
 	info_resume_runtime(info);
 	pause_watch_end(CHANNEL_PAUSE_WALK, s->watch);
-	return now_ns() - s->begin_ns;
+	return difference(now_ns(), s->begin_ns);
 }
 
 hresult heap_stop_collect(void *info, uint64_t *ns)
@@ -83,7 +84,7 @@ hresult heap_stop_collect(void *info, uint64_t *ns)
 	hresult hr = info_force_gc(info);
 	gc_cost_forcing(false);
 
-	*ns = now_ns() - begin;
+	*ns = difference(now_ns(), begin);
 	pause_watch_end(CHANNEL_PAUSE_WALK, watch);
 	return hr;
 }
@@ -113,7 +114,7 @@ static bool put_ranges(struct heap_writer *w, uint32_t count)
 
 static bool frozen_overlaps(const struct cor_frozen_range *f, const struct cor_generation_range *r)
 {
-	return r->start - f->start < f->length || f->start - r->start < r->length;
+	return is_within(r->start, f->start, f->length) || is_within(f->start, r->start, r->length);
 }
 
 /* The collector's own ranges may have them, or not. */
@@ -189,11 +190,11 @@ bool heap_stop_put_frozen_roots(struct heap_writer *w)
 static bool find_object_range(void *info, cor_id object, struct cor_generation_range *r)
 {
 	for (uint32_t i = 0; i < frozen_count; i++)
-		if (object - frozen[i].start < frozen[i].length) {
+		if (is_within(object, frozen[i].start, frozen[i].length)) {
 			*r = (struct cor_generation_range){.generation = -1, .start = frozen[i].start, .length = frozen[i].length};
 			return true;
 		}
-	return info_get_object_generation(info, object, r) >= 0 && object - r->start < r->length;
+	return info_get_object_generation(info, object, r) >= 0 && is_within(object, r->start, r->length);
 }
 
 enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record)

@@ -1,6 +1,7 @@
 /* Context: CLR callback (GarbageCollectionFinished). */
 #include "profiler/heap/heap_sweep.h"
 
+#include "common/proto/difference.h"
 #include "profiler/heap/heap_stop.h"
 
 #define PAGE ((cor_id)4096)
@@ -23,7 +24,7 @@ static bool sweep_range(struct heap_objects *h, cor_id start, cor_id end)
 static bool is_swept(const struct cor_frozen_range *f, const struct cor_generation_range *ranges, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (f->start - ranges[i].start < ranges[i].length)
+		if (is_within(f->start, ranges[i].start, ranges[i].length))
 			return true;
 	return false;
 }

@@ -1,6 +1,7 @@
 /* Context: own thread (find); whoever walks (learn, put). */
 #include "profiler/heap/heap_values.h"
 
+#include "common/proto/difference.h"
 #include "profiler/clr/module_guard.h"
 
 #define MODULES_MAX 1024u
@@ -98,7 +99,7 @@ static bool is_file(const wchar16 *path, uint32_t len, const wchar16 *name)
 
 	while (name[n])
 		n++;
-	return len >= n && same_wide(path + len - n, name) && (len == n || path[len - n - 1] == u'/');
+	return len >= n && same_wide(path + difference(len, n), name) && (len == n || path[difference(len, n + 1)] == u'/');
 }
 
 static bool is_library_sought(void *info, cor_id module, uint32_t i)
@@ -214,7 +215,7 @@ static uint32_t order_of(uint8_t values, enum heap_value value)
 {
 	uint32_t before = 0;
 
-	for (unsigned left = values & ((unsigned)value - 1); left; left &= left - 1)
+	for (unsigned left = values & (unsigned)difference((unsigned)value, 1); left; left &= left - 1)
 		before++;
 	return before;
 }
@@ -265,7 +266,7 @@ void heap_values_learn(void *info, struct heap_class *c)
 }
 
 /* HEAP_STATE_UNKNOWN: it cannot be read. */
-static int32_t state_elsewhere(void *info, cor_id machine)
+static WRAPS int32_t state_elsewhere(void *info, cor_id machine)
 {
 	if (!machine)
 		return HEAP_STATE_UNKNOWN;

@@ -1,6 +1,7 @@
 /* Context: own thread; at_collection_end: CLR callback of the collection that it waits for. */
 #include "profiler/heap/heap_walk.h"
 
+#include "common/proto/difference.h"
 #include "profiler/clr/event_mask.h"
 #include "profiler/heap/handle_tables.h"
 #include "profiler/heap/heap_census.h"
@@ -121,7 +122,7 @@ static bool put_heap_roots(struct walk *k)
 		return false;
 	uint64_t begin_ns = now_ns();
 	bool put = heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest, k->roots_end_ns);
-	k->answer.stacks_us = (now_ns() - begin_ns) / 1000;
+	k->answer.stacks_us = difference(now_ns(), begin_ns) / 1000;
 	return put;
 }
 
@@ -187,7 +188,7 @@ static void walk_in_stop(struct walk *k)
 	k->owners_end_ns = stop.begin_ns + longest_ns / OWNERS_PART;
 	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	bool whole = look_at_heap(k);
-	k->answer.walk_cpu_us = (now_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / 1000;
+	k->answer.walk_cpu_us = difference(now_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns) / 1000;
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	if (whole && heap_threads_put(&sink.w))
@@ -208,7 +209,7 @@ static void count_types(struct walk *k)
 	sink.deadline_ns = c->end_ns + AFTERWARDS_NS;
 	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	bool counted = can_look(k) && heap_census_walk(c, k->info15);
-	k->answer.walk_cpu_us = (now_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / 1000;
+	k->answer.walk_cpu_us = difference(now_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns) / 1000;
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	k->answer.code = (uint32_t)c->code;

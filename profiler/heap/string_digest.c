@@ -1,6 +1,7 @@
 /* Context: own thread, the application is stopped. */
 #include "profiler/heap/string_digest.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 
 #include <stddef.h>
@@ -36,7 +37,7 @@ static inline uint64_t half_at(const unsigned char *p)
 }
 
 /* Sebastiano Vigna's splitmix64, as a way to spread a seed over many words. */
-static uint64_t next_word(uint64_t *state)
+static WRAPS uint64_t next_word(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -65,7 +66,7 @@ static bool take_blocks(struct lanes *l, const struct string_digest_key *k, cons
 		take_block(l, k, *p);
 		*p += BLOCK;
 		*left -= BLOCK;
-		until_clock -= BLOCK;
+		until_clock = difference(until_clock, BLOCK);
 		if (until_clock == 0) {
 			if (now_ns() > deadline_ns)
 				return false;

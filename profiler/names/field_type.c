@@ -9,7 +9,7 @@ static void skip_types(struct sig_cursor *c, uint32_t count, int depth)
 {
 	if (count > SIG_LIST_MAX)
 		c->bad = true;
-	while (!c->bad && count-- > 0)
+	for (; !c->bad && count > 0; count--)
 		skip_type(c, depth);
 }
 

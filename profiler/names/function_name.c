@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/names/function_name.h"
 
+#include "common/proto/difference.h"
 #include "profiler/clr/module_guard.h"
 #include "common/proto/signature.h"
 #include "profiler/names/type_name.h"
@@ -38,7 +39,7 @@ void function_name_module(void *info, cor_id module, void *import, struct text *
 	for (uint32_t i = 0; path[i]; i++)
 		if (path[i] == '/')
 			base = i + 1;
-	text_put_utf16(out, path + base, NAME_CAP - base);
+	text_put_utf16(out, path + base, difference(NAME_CAP, base));
 }
 
 static struct channel_text module_name(void *info, cor_id module, void *import, struct text *out)

@@ -2,6 +2,7 @@
 #include "profiler/names/resolver.h"
 
 #include "common/proto/channel_code.h"
+#include "common/proto/difference.h"
 #include "profiler/clr/dynamic_starts.h"
 #include "profiler/names/function_name.h"
 #include "profiler/clr/module_guard.h"
@@ -40,7 +41,7 @@ struct resolver_counts resolver_counts(void)
 }
 
 /* true when the key was not known; remembers it (as far as there is room). */
-static bool is_new(uint64_t key)
+static WRAPS bool is_new(uint64_t key)
 {
 	uint32_t slot = (uint32_t)(key * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS));
 
@@ -58,7 +59,7 @@ static bool is_new(uint64_t key)
 }
 
 /* The same id with another start is another function: a dynamic method in the place of a collected one. */
-static uint64_t function_key(cor_id function, uint64_t start_ns)
+static WRAPS uint64_t function_key(cor_id function, uint64_t start_ns)
 {
 	uint64_t key = (uint64_t)function ^ start_ns * 0xd6e8feb86659fd93u;
 	return key ? key : 1;
@@ -136,7 +137,7 @@ static bool find_piece(void *info, uint64_t ip, uintptr_t start, struct resolver
 	if (info_get_code_info4(info, start, PIECES_MAX, &count, pieces) < 0)
 		return false;
 	for (uint32_t i = 0; i < count && i < PIECES_MAX; i++)
-		if (ip - pieces[i].start < pieces[i].bytes) {
+		if (is_within(ip, pieces[i].start, pieces[i].bytes)) {
 			out->start = pieces[0].start;
 			out->bytes = (uint32_t)pieces[0].bytes;
 			out->piece = pieces[i].start;
@@ -238,11 +239,11 @@ static uint32_t il_offset_of(void *info, uint64_t ip)
 {
 	const struct resolver_body *b = &il_map.body;
 
-	if (b->bytes == 0 || ip - b->piece >= b->piece_end - b->piece)
+	if (b->bytes == 0 || ip < b->piece || ip >= b->piece_end)
 		if (!learn_il_map(info, ip))
 			return CHANNEL_NO_IL;
 	/* The offsets of a second piece go on where those of the first one end. */
-	return find_il_offset((uint32_t)(b->piece == b->start ? ip - b->start : b->bytes + (ip - b->piece)));
+	return find_il_offset((uint32_t)(b->piece == b->start ? difference(ip, b->start) : b->bytes + difference(ip, b->piece)));
 }
 
 bool resolver_answer_il(void *info, const struct channel_frame *request, struct channel_io *io)

@@ -2,6 +2,7 @@
 #include "profiler/requests/answers.h"
 
 #include "common/proto/channel_requests.h"
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 #include "profiler/requests/peers.h"
 #include "profiler/requests/server_sockets.h"
@@ -27,7 +28,7 @@ static uint64_t secret, next_list_ns, next_look_ns, next_peers_ns;
 
 /* CLR callback ---------------------------------------------------------------------------------------------------------------- */
 
-uint32_t answers_number_of(const struct event_text *address, uint64_t key)
+WRAPS uint32_t answers_number_of(const struct event_text *address, uint64_t key)
 {
 	uint64_t h = key;
 
@@ -119,7 +120,7 @@ static void send_stalled(struct channel_io *io, uint64_t at_ns)
 /* When it may be done again, so that it takes little CPU time. */
 static uint64_t next_after(uint64_t at_ns, uint64_t cpu_ns, uint64_t rest, uint64_t apart_ns)
 {
-	uint64_t rest_ns = (now_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * rest;
+	uint64_t rest_ns = difference(now_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns) * rest;
 
 	return at_ns + (rest_ns > apart_ns ? rest_ns : apart_ns);
 }

@@ -1,6 +1,9 @@
 /* Context: any. */
 #include "profiler/requests/follow_plan.h"
 
+#include "common/proto/difference.h"
+
+
 void follow_plan_init(struct follow_plan *p, const struct follow_now *now)
 {
 	*p = (struct follow_plan){.since = *now, .credit_ns = FOLLOW_BURST_NS};
@@ -23,13 +26,13 @@ static uint64_t rest_after(struct follow_plan *p, uint64_t length, int64_t own_c
 
 static int64_t cost_of_round(const struct follow_plan *p, const struct follow_now *now)
 {
-	return (int64_t)(now->followed - p->since.followed) * FOLLOW_COST_NS;
+	return (int64_t)difference(now->followed, p->since.followed) * FOLLOW_COST_NS;
 }
 
 /* Of what was followed since then. */
 static int64_t own_cpu_since(const struct follow_now *then, const struct follow_now *now)
 {
-	int64_t cpu_ns = (int64_t)(now->cpu_ns - then->cpu_ns), cost_ns = (int64_t)(now->followed - then->followed) * FOLLOW_COST_OF_MANY_NS;
+	int64_t cpu_ns = (int64_t)difference(now->cpu_ns, then->cpu_ns), cost_ns = (int64_t)difference(now->followed, then->followed) * FOLLOW_COST_OF_MANY_NS;
 
 	return cpu_ns - cost_ns > cpu_ns / 2 ? cpu_ns - cost_ns : cpu_ns / 2;
 }
@@ -37,11 +40,11 @@ static int64_t own_cpu_since(const struct follow_now *then, const struct follow_
 /* By what was followed after it had settled, if that was as much again. */
 static uint64_t own_cpu_of_round(const struct follow_plan *p, const struct follow_now *now)
 {
-	uint64_t settled = now->followed - p->settled.followed;
+	uint64_t settled = difference(now->followed, p->settled.followed);
 
 	if (!p->settled.ns || settled < FOLLOW_SETTLED)
 		return (uint64_t)own_cpu_since(&p->since, now);
-	return (uint64_t)((double)own_cpu_since(&p->settled, now) * (double)(now->followed - p->since.followed) / (double)settled);
+	return (uint64_t)((double)own_cpu_since(&p->settled, now) * (double)difference(now->followed, p->since.followed) / (double)settled);
 }
 
 static struct follow_round round_until(const struct follow_plan *p, const struct follow_now *now)
@@ -52,13 +55,13 @@ static struct follow_round round_until(const struct follow_plan *p, const struct
 		.start_ns = p->since.ns,
 		.end_ns = now->ns,
 		.own_cpu_ns = own_cpu_of_round(p, now),
-		.followed = now->followed - p->since.followed,
+		.followed = difference(now->followed, p->since.followed),
 	};
 }
 
 bool follow_plan_asks(const struct follow_plan *p, const struct follow_now *now)
 {
-	uint64_t length_ns = now->ns - p->since.ns;
+	uint64_t length_ns = difference(now->ns, p->since.ns);
 	int64_t cost_ns = cost_of_round(p, now);
 
 	return !p->resting && length_ns >= FOLLOW_ROUND_LEAST_NS && length_ns < FOLLOW_ROUND_NS && cost_ns > FOLLOW_BURST_NS && cost_ns <= FOLLOW_DEAREST_NS;
@@ -68,7 +71,7 @@ static bool is_round_over(const struct follow_plan *p, const struct follow_now *
 {
 	if (follow_plan_asks(p, now))
 		return !now->slow;
-	return now->ns - p->since.ns >= (cost_of_round(p, now) > FOLLOW_BURST_NS ? FOLLOW_ROUND_LEAST_NS : FOLLOW_ROUND_NS);
+	return difference(now->ns, p->since.ns) >= (cost_of_round(p, now) > FOLLOW_BURST_NS ? FOLLOW_ROUND_LEAST_NS : FOLLOW_ROUND_NS);
 }
 
 static void begin_round(struct follow_plan *p, const struct follow_now *now, uint64_t rest_ns, uint64_t rest_cpu_ns)
@@ -83,7 +86,7 @@ static void begin_round(struct follow_plan *p, const struct follow_now *now, uin
 static bool end_round(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
 	*out = round_until(p, now);
-	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, (int64_t)out->own_cpu_ns, cost_of_round(p, now));
+	uint64_t rest_ns = rest_after(p, difference(now->ns, p->since.ns), (int64_t)out->own_cpu_ns, cost_of_round(p, now));
 
 	begin_round(p, now, 0, 0);
 	p->resume_ns = now->ns + rest_ns;
@@ -94,7 +97,7 @@ enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now
 {
 	if (p->resting)
 		return now->ns >= p->resume_ns ? FOLLOW_RESUME : FOLLOW_GO_ON;
-	if (!p->settled.ns && now->followed - p->since.followed >= FOLLOW_SETTLED)
+	if (!p->settled.ns && difference(now->followed, p->since.followed) >= FOLLOW_SETTLED)
 		p->settled = *now;
 	if (!is_round_over(p, now))
 		return FOLLOW_GO_ON;
@@ -110,7 +113,7 @@ void follow_plan_break(struct follow_plan *p, const struct follow_now *then, str
 
 void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now)
 {
-	begin_round(p, now, now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns);
+	begin_round(p, now, difference(now->ns, p->since.ns), difference(now->cpu_ns, p->since.cpu_ns));
 	p->resting = false;
 }
 
@@ -128,5 +131,5 @@ void follow_plan_end(const struct follow_plan *p, const struct follow_now *now, 
 {
 	*out = round_until(p, now);
 	if (p->resting)
-		*out = (struct follow_round){now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns, now->ns, now->ns, 0, 0};
+		*out = (struct follow_round){difference(now->ns, p->since.ns), difference(now->cpu_ns, p->since.cpu_ns), now->ns, now->ns, 0, 0};
 }

@@ -1,6 +1,7 @@
 /* Context: CLR callback (find, missed) and own thread. */
 #include "profiler/requests/grpc_methods.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/text.h"
 #include "profiler/clr/module_guard.h"
 #include "profiler/clr/modules.h"
@@ -24,7 +25,7 @@ static _Atomic bool missed;
 static uint64_t next_ns;
 static unsigned times;
 
-static uint32_t step_hash(uint32_t h, unsigned c)
+static WRAPS uint32_t step_hash(uint32_t h, unsigned c)
 {
 	return (h ^ c) * 16777619u;
 }

@@ -46,8 +46,8 @@ static bool take_id(const struct event_text *text, struct activity_path *out)
 			return false;
 		if (digits == ID_DIGITS)
 			return false;
-		parts[digits++ / 16] <<= 4;
-		parts[(digits - 1) / 16] |= digit;
+		parts[digits / 16] = parts[digits / 16] << 4 | digit;
+		digits++;
 	}
 	/* The first byte of none is 0, and no activity of the runtime's own begins so. */
 	*out = (struct activity_path){parts[0] | 0xff, (uint32_t)(parts[1] ^ parts[1] >> 32)};

@@ -1,6 +1,8 @@
 /* Context: any. */
 #include "profiler/requests/path_shape.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 #define WORD_MOST 32
@@ -48,7 +50,7 @@ static bool is_route_word(const struct event_text *t, size_t from, size_t to, bo
 {
 	size_t letters = 0, digits = 0, vowels = 0;
 
-	if (to - from > (first ? 2 * WORD_MOST : WORD_MOST) || !is_letter(unit_at(t, from)))
+	if (to > from + (first ? 2 * WORD_MOST : WORD_MOST) || !is_letter(unit_at(t, from)))
 		return false;
 	for (size_t i = from; i < to; i++) {
 		unsigned c = unit_at(t, i);
@@ -70,23 +72,23 @@ static void put_segment(struct path_shape *s, const struct event_text *t, size_t
 
 	if (from == to)
 		return;
-	if (!is_route_word(t, from, to, first) || s->len + (to - from) > sizeof s->text) {
+	if (!is_route_word(t, from, to, first) || s->len + difference(to, from) > sizeof s->text) {
 		shape_puts(s, "{id}");
 		return;
 	}
 	for (size_t i = from; i < to; i++)
 		word[i - from] = (char)unit_at(t, i);
 	s->word[s->words].at = (uint8_t)s->len;
-	s->word[s->words].len = (uint8_t)(to - from);
+	s->word[s->words].len = (uint8_t)difference(to, from);
 	s->words++;
-	shape_put(s, word, to - from);
+	shape_put(s, word, difference(to, from));
 }
 
 /* A client may send any word in its place. */
 static void put_method(struct path_shape *s, const struct event_text *method)
 {
-	static const char *const known[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY", "PROPFIND", "PROPPATCH", "MKCOL", "COPY",
-					    "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT"};
+	static const char *const known[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY",
+					    "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT"};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (event_text_is(method, known[i], true)) {
@@ -205,11 +207,11 @@ void path_shape_fold(struct path_shape *s, unsigned i)
 		shape_put(s, was.text + after, end - after);
 	for (unsigned k = i + 1; k < was.words && (size_t)was.word[k].at + was.word[k].len <= end; k++) {
 		s->word[s->words] = was.word[k];
-		s->word[s->words++].at = (uint8_t)(was.word[k].at + NAME_BYTES - was.word[i].len);
+		s->word[s->words++].at = (uint8_t)difference(was.word[k].at + NAME_BYTES, was.word[i].len);
 	}
 }
 
-uint64_t path_shape_hash(const struct path_shape *s, unsigned i)
+WRAPS uint64_t path_shape_hash(const struct path_shape *s, unsigned i)
 {
 	uint64_t h = 0xcbf29ce484222325u;
 
@@ -217,7 +219,7 @@ uint64_t path_shape_hash(const struct path_shape *s, unsigned i)
 		bool left_out = i < s->words && k >= s->word[i].at && k < (size_t)s->word[i].at + s->word[i].len;
 		h = (h ^ (left_out ? 0u : (uint8_t)s->text[k])) * 0x100000001b3u;
 		if (left_out)
-			k = (size_t)s->word[i].at + s->word[i].len - 1;
+			k = difference((size_t)s->word[i].at + s->word[i].len, 1);
 	}
 	h ^= h >> 32;
 	return h ? h : 1;

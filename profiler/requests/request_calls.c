@@ -1,6 +1,7 @@
 /* Context: CLR callback (event, command, end) and own thread. */
 #include "profiler/requests/request_calls.h"
 
+#include "common/proto/difference.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
 #include "profiler/requests/shape_table.h"
@@ -85,8 +86,8 @@ static void on_call_queued(const struct event_pipe_event *e, struct activity_pat
 	const char *text = shape_table_text(call.shape, &len);
 	if (!call_event_queued(e->data, e->len, &ns) || !call_event_queue_shape(text, len, &shape))
 		return;
-	if (call.start_ns + ns < e->time_ns)
-		call.start_ns = e->time_ns - ns;
+	if (call.start_ns < difference(e->time_ns, ns))
+		call.start_ns = difference(e->time_ns, ns);
 	call.shape = shape_table_intern_call(&shape);
 	request_send_call(&call, e->time_ns);
 }

@@ -1,6 +1,8 @@
 /* Context: CLR callback and own thread. */
 #include "profiler/requests/request_table.h"
 
+#include "common/proto/difference.h"
+
 #include <stddef.h>
 
 #define TAKEN 1 /* a key that no path has: its first byte is not 0 */
@@ -28,7 +30,7 @@ struct found {
 static struct bucket request_buckets[REQUEST_BUCKETS], call_buckets[CALL_BUCKETS];
 struct request_table requests_open = {request_buckets, REQUEST_BUCKETS}, calls_open = {call_buckets, CALL_BUCKETS};
 
-static struct bucket *bucket_of(const struct request_table *t, struct activity_path p)
+static WRAPS struct bucket *bucket_of(const struct request_table *t, struct activity_path p)
 {
 	uint64_t h = (p.high ^ p.low * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
 

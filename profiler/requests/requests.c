@@ -1,6 +1,7 @@
 /* Context: CLR callback (on_request_event) and own thread. */
 #include "profiler/requests/requests.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/event_budget.h"
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
@@ -288,8 +289,8 @@ static void begin_window(void)
 /* What it told so far is one window; returns for how long none is to be told after it. */
 static uint64_t end_window(struct channel_io *io, uint64_t now)
 {
-	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID), told = atomic_load(&switches) - window_switches, length = now - window_ns;
-	uint64_t of_cpu = SWITCHES_PER_CPU_SECOND * ((cpu - window_cpu_ns) / 1000) / 1000000, always_so = SWITCHES_ALWAYS * (length / 1000) / 1000000;
+	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID), told = difference(atomic_load(&switches), window_switches), length = difference(now, window_ns);
+	uint64_t of_cpu = SWITCHES_PER_CPU_SECOND * (difference(cpu, window_cpu_ns) / 1000) / 1000000, always_so = SWITCHES_ALWAYS * (length / 1000) / 1000000;
 
 	if (request_send_dropped_switches() == window_dropped)
 		request_send_window(io, window_ns, now);
@@ -307,7 +308,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 			begin_window();
 		return;
 	}
-	if (now - window_ns < WINDOW_NS && atomic_load(&switches) - window_switches < SWITCHES_OF_WINDOW)
+	if (difference(now, window_ns) < WINDOW_NS && difference(atomic_load(&switches), window_switches) < SWITCHES_OF_WINDOW)
 		return;
 	uint64_t rest_ns = end_window(io, now);
 	if (!rest_ns)
@@ -412,7 +413,7 @@ void requests_tick(struct channel_io *io)
 	uint64_t now = now_ns();
 	answers_look(io, now);
 	tick_window(io, now);
-	if (now - open_sent_ns < OPEN_ROUND_NS)
+	if (difference(now, open_sent_ns) < OPEN_ROUND_NS)
 		return;
 	open_sent_ns = now;
 	request_send_open(io, now);
@@ -422,7 +423,7 @@ static void send_unanswered(struct channel_io *io, uint64_t now)
 {
 	struct unanswered u;
 
-	unanswered_find(now - began_ns, &u);
+	unanswered_find(difference(now, began_ns), &u);
 	const struct channel_requests_unanswered v = {u.connections, u.oldest_ns};
 	channel_put_requests_unanswered(channel_io_begin(io, CHANNEL_REQUESTS_UNANSWERED), &v);
 	channel_io_end(io);

@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/requests/rest_watch.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/hosting_count.h"
@@ -33,11 +34,11 @@ static bool look(struct rest_look *out)
 	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < TRIES && least > BETWEEN; i++) {
-		uint64_t before = atomic_load(&the_told->started), ended = atomic_load(&the_told->ended) - atomic_load(&the_told->older);
+		uint64_t before = atomic_load(&the_told->started), ended = difference(atomic_load(&the_told->ended), atomic_load(&the_told->older));
 		struct hosting_count now;
 		if (!hosting_count_now(&now))
 			return false;
-		uint64_t between = atomic_load(&the_told->started) - before;
+		uint64_t between = difference(atomic_load(&the_told->started), before);
 		if (between >= least)
 			continue;
 		least = between;

@@ -1,6 +1,8 @@
 /* Context: any. */
 #include "profiler/requests/route_values.h"
 
+#include "common/proto/difference.h"
+
 #include <string.h>
 
 #define NAME_MOST 32
@@ -14,7 +16,7 @@ static bool text_begins(const struct event_text *t, size_t at, const char *ascii
 {
 	size_t n = strlen(ascii);
 
-	if (t->units - at < n)
+	if (t->units < at + n)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (unit_of(t, at + i) != (unsigned char)ascii[i])
@@ -24,7 +26,7 @@ static bool text_begins(const struct event_text *t, size_t at, const char *ascii
 
 static struct event_text part_of(const struct event_text *t, size_t from, size_t to)
 {
-	return (struct event_text){t->data + 2 * from, to - from};
+	return (struct event_text){t->data + 2 * from, difference(to, from)};
 }
 
 static size_t find_text(const struct event_text *t, size_t at, const char *ascii)
@@ -59,11 +61,11 @@ void route_values_parse(const struct event_text *text, struct route_values *out)
 	while (out->count < ROUTE_VALUES_MOST && at < text->units && unit_of(text, at) == '[') {
 		size_t comma = find_text(text, at, ", "), end = comma < text->units ? find_text(text, comma + 2, "],[") : text->units;
 		bool last = end >= text->units;
-		if (last && (text->units < comma + 3 || unit_of(text, text->units - 1) != ']'))
+		if (last && (text->units < comma + 3 || unit_of(text, difference(text->units, 1)) != ']'))
 			return;
 		const struct route_value v = {
 			.name = part_of(text, at + 1, comma),
-			.value = part_of(text, comma + 2, last ? text->units - 1 : end),
+			.value = part_of(text, comma + 2, last ? difference(text->units, 1) : end),
 		};
 		if (is_name(&v.name))
 			out->of[out->count++] = v;
@@ -75,7 +77,7 @@ struct route_value *route_values_find(struct route_values *v, const struct event
 {
 	for (unsigned i = 0; i < v->count; i++) {
 		struct route_value *x = &v->of[i];
-		if (!x->used && x->value.units == to - from && memcmp(x->value.data, path->data + 2 * from, 2 * (to - from)) == 0)
+		if (!x->used && from + x->value.units == to && memcmp(x->value.data, path->data + 2 * from, 2 * x->value.units) == 0)
 			return x;
 	}
 	return NULL;

@@ -1,6 +1,8 @@
 /* Context: any. Sources: the lexical rules in the manuals of PostgreSQL 17, MySQL 9 and SQL Server 2022, and SQLite's tokenize.c and resolve.c. */
 #include "profiler/requests/sql_shape.h"
 
+#include "common/proto/difference.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -114,7 +116,7 @@ static void take_literal(struct sql_scan *s, unsigned quote, enum backslash back
 	sql_put_value(s);
 }
 
-static void take_number(struct sql_scan *s)
+static void take_sql_number(struct sql_scan *s)
 {
 	unsigned c;
 
@@ -139,7 +141,7 @@ static void take_dollar(struct sql_scan *s)
 
 /* Names ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_word(const struct sql_scan *s, size_t from, size_t to, const char *upper)
+static bool is_sql_word(const struct sql_scan *s, size_t from, size_t to, const char *upper)
 {
 	size_t n = strlen(upper);
 
@@ -153,17 +155,17 @@ static bool is_word(const struct sql_scan *s, size_t from, size_t to, const char
 	return true;
 }
 
-static bool is_one_of(const struct sql_scan *s, size_t from, size_t to, const char *const *words, size_t count)
+static bool is_one_of_words(const struct sql_scan *s, size_t from, size_t to, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (is_word(s, from, to, words[i]))
+		if (is_sql_word(s, from, to, words[i]))
 			return true;
 	return false;
 }
-#define IS_ONE_OF(s, from, to, words) is_one_of(s, from, to, words, sizeof words / sizeof *words)
+#define IS_ONE_OF(s, from, to, words) is_one_of_words(s, from, to, words, sizeof words / sizeof *words)
 
 /* As it is, where it is not too long and has few digits. */
-static void put_name(struct sql_scan *s, size_t from, size_t to)
+static void put_sql_name(struct sql_scan *s, size_t from, size_t to)
 {
 	unsigned digits = 0;
 
@@ -193,7 +195,7 @@ static void take_quoted_name(struct sql_scan *s, unsigned end)
 	size_t to = quoted_word_end(s, end);
 
 	if (to) {
-		put_name(s, s->at + 1, to);
+		put_sql_name(s, s->at + 1, to);
 		s->at = to + 1;
 	} else if (s->dialect == SQL_OF_ANY) { /* it may be an array, or an operator */
 		sql_put_value(s);
@@ -236,10 +238,10 @@ static void note_word(struct sql_scan *s, size_t from, size_t to)
 		s->statement = IS_ONE_OF(s, from, to, sets) ? STATEMENT_SETS : STATEMENT_OTHER;
 	else if (s->statement == STATEMENT_RUNS && sql_at(s, to) != '.')
 		s->bare = true;
-	else if (s->statement == STATEMENT_SETS && is_word(s, from, to, "TO"))
+	else if (s->statement == STATEMENT_SETS && is_sql_word(s, from, to, "TO"))
 		s->bare = true;
 	s->no_names |= IS_ONE_OF(s, from, to, quoting);
-	if (is_word(s, from, to, "DISTINCT"))
+	if (is_sql_word(s, from, to, "DISTINCT"))
 		s->before = BEFORE_DISTINCT;
 	else /* IS DISTINCT FROM "a text" */
 		s->before = IS_ONE_OF(s, from, to, names) && s->before != BEFORE_DISTINCT ? BEFORE_NAME : BEFORE_NOTHING;
@@ -248,17 +250,17 @@ static void note_word(struct sql_scan *s, size_t from, size_t to)
 /* E'', N'', X'': true, and it has been taken. Oracle's q'[]' has an end of its own. */
 static bool take_literal_with_prefix(struct sql_scan *s, size_t from)
 {
-	bool escapes = s->dialect == SQL_OF_POSTGRES && is_word(s, from, s->at, "E");
+	bool escapes = s->dialect == SQL_OF_POSTGRES && is_sql_word(s, from, s->at, "E");
 
 	if (sql_at(s, s->at) != '\'' || s->at > from + 2)
 		return false;
-	if (s->dialect == SQL_OF_ANY && is_word(s, s->at - 1, s->at, "Q"))
+	if (s->dialect == SQL_OF_ANY && is_sql_word(s, difference(s->at, 1), s->at, "Q"))
 		s->ended = true;
 	take_literal(s, '\'', escapes ? HIDES_QUOTES : backslash_of(s));
 	return true;
 }
 
-static void take_name(struct sql_scan *s)
+static void take_sql_name(struct sql_scan *s)
 {
 	size_t from = s->at;
 	bool variable = from > 0 && sql_at(s, from - 1) == '@';
@@ -272,7 +274,7 @@ static void take_name(struct sql_scan *s)
 	if (s->bare && !variable)
 		sql_put_value(s);
 	else
-		put_name(s, from, s->at);
+		put_sql_name(s, from, s->at);
 	if (!variable)
 		note_word(s, from, s->at);
 }
@@ -326,7 +328,7 @@ static bool skip_comment(struct sql_scan *s)
 
 /* All of it ------------------------------------------------------------------------------------------------------------------ */
 
-static void take_sign(struct sql_scan *s, unsigned c)
+static void take_sql_sign(struct sql_scan *s, unsigned c)
 {
 	s->at++;
 	sql_put(s, c > ' ' && c < 127 ? (char)c : ' ');
@@ -354,7 +356,7 @@ static bool take_quoted_or_number(struct sql_scan *s, unsigned c)
 	else if (c == '$')
 		take_dollar(s);
 	else if (is_number(c))
-		take_number(s);
+		take_sql_number(s);
 	else
 		return false;
 	s->before = BEFORE_NOTHING;
@@ -386,9 +388,9 @@ uint16_t sql_shape_make(const struct event_text *sql, enum sql_dialect dialect, 
 	while (s.at < s.units && !s.ended) {
 		unsigned c = sql_at(&s, s.at);
 		if (is_name_start(c))
-			take_name(&s);
+			take_sql_name(&s);
 		else if (!take_quoted_or_number(&s, c) && !skip_comment(&s))
-			take_sign(&s, c);
+			take_sql_sign(&s, c);
 	}
 	while (s.len && s.out[s.len - 1] == ' ')
 		s.len--;

@@ -43,7 +43,7 @@ static bool read_epilogue(const uint8_t *code, const uint8_t *end, uintptr_t *of
 static uintptr_t called_stub(const struct caller_walk *w, uintptr_t inner, uintptr_t outer)
 {
 	uintptr_t at = ((const uintptr_t *)inner)[1], offset = 0;
-	uintptr_t end = w->runtime.high - at < STUB_LOOK ? w->runtime.high : at + STUB_LOOK;
+	uintptr_t end = w->runtime.high < at + STUB_LOOK ? w->runtime.high : at + STUB_LOOK;
 
 	while (at + 8 <= end && !read_epilogue((const uint8_t *)at, (const uint8_t *)end, &offset))
 		at++;

@@ -1,6 +1,7 @@
 /* Context: own thread; want: any. */
 #include "profiler/stacks/code_learn.h"
 
+#include "common/proto/difference.h"
 #include "profiler/clr/cor_abi.h"
 #include "profiler/stacks/hijacks.h"
 #include "profiler/clr/module_guard.h"
@@ -123,7 +124,7 @@ const struct code_rule *code_learn(uint64_t ip)
 	return &fresh;
 }
 
-void code_learn_want(uint64_t ip)
+WRAPS void code_learn_want(uint64_t ip)
 {
 	atomic_store_explicit(&wanted[ip * 0x9e3779b97f4a7c15u >> (64 - WANTED_BITS)], ip, memory_order_relaxed);
 }
@@ -134,7 +135,7 @@ static void forget_stale_rules(void)
 	uint64_t now = now_ns();
 	bool unloaded = module_guard_unloads() != unloads;
 
-	if (!unloaded && now - forgotten_ns < FLEETING_NS)
+	if (!unloaded && difference(now, forgotten_ns) < FLEETING_NS)
 		return;
 	if (!code_rules_forget(unloaded || code_rules_count() >= FULL))
 		return;

@@ -41,7 +41,7 @@ const struct code_rule *code_rules_find(const struct code_index *index, uint64_t
 	const struct place *at = index->places;
 
 	/* The last one that begins there or before. Without a branch on what is found, which no processor could foresee. */
-	for (size_t left = index->count; left > 1; left -= left / 2) {
+	for (size_t left = index->count; left > 1; left -= left / 2) { /* no wrap: half of it */
 		const struct place *middle = at + left / 2;
 		at = middle->start <= ip ? middle : at;
 	}

@@ -1,6 +1,7 @@
 /* Context: signal handler, CLR callback, own thread. */
 #include "profiler/stacks/code_walk.h"
 
+#include "common/proto/difference.h"
 #include "profiler/stacks/hijacks.h"
 
 #define LOWEST_CODE 4096
@@ -49,7 +50,7 @@ static const struct code_frame *stub_frame(const struct code_walk *w, const stru
 /* What comes next at the leaf. Live: not beyond its page, which is there, whatever has become of the rest. */
 static const uint8_t *code_at_leaf(const struct code_walk *w, const struct code_rule *rule, size_t *bytes)
 {
-	uint64_t left = rule->end - w->r.ip, page = PAGE_BYTES - w->r.ip % PAGE_BYTES;
+	uint64_t left = difference(rule->end, w->r.ip), page = PAGE_BYTES - w->r.ip % PAGE_BYTES;
 
 	*bytes = w->at_bytes;
 	if (!w->live)
@@ -66,7 +67,7 @@ static const struct code_frame *frame_of(const struct code_walk *w, const struct
 		return &code_frame_by_pointer;
 	if (rule->kind == CODE_STUB)
 		return leaf ? stub_frame(w, r, out) : &code_frame_by_pointer;
-	uint64_t offset = r->ip - rule->body;
+	uint64_t offset = difference(r->ip, rule->body);
 	if (!leaf && offset > rule->call.prolog)
 		return &rule->call;
 	size_t bytes = 0;
@@ -83,7 +84,7 @@ static const struct code_rule *undo_hijack(const struct code_walk *w, const stru
 {
 	if (r->ip < rule->start + LONGEST_CALL || !hijacks_is_one(r->ip))
 		return rule;
-	uint64_t real = hijacks_find(r->sp - sizeof real);
+	uint64_t real = hijacks_find(difference(r->sp, sizeof real));
 	const struct code_rule *managed = real < LOWEST_CODE ? NULL : w->find(w->find_ctx, real - 1);
 	if (!managed || managed->kind != CODE_MANAGED) {
 		out->gap = CODE_GAP_BROKEN;
@@ -120,11 +121,12 @@ void code_walk(const struct code_walk *w, uint64_t *ips, size_t cap, struct code
 			return;
 		}
 		/* All but the leaf are return addresses: one back stands in the call itself, which may be its function's last instruction. */
-		const struct code_rule *rule = find_rule(w, leaf ? r.ip : r.ip - 1, out);
+		const struct code_rule *rule = find_rule(w, leaf ? r.ip : difference(r.ip, 1), out);
 		if (from_managed && rule && rule->runtime)
 			rule = undo_hijack(w, rule, &r, out);
 		from_managed = rule && rule->kind == CODE_MANAGED;
-		out->height = r.sp - w->r.sp < UINT32_MAX ? (uint32_t)(r.sp - w->r.sp) : UINT32_MAX;
+		uint64_t height = difference(r.sp, w->r.sp);
+		out->height = height < UINT32_MAX ? (uint32_t)height : UINT32_MAX;
 		if (!r.replaced && w->heights)
 			w->heights[out->depth] = out->height;
 		if (!r.replaced)

@@ -1,6 +1,8 @@
 /* Context: own thread (reset), signal handler (note), any (find). */
 #include "profiler/stacks/hijacks.h"
 
+#include "common/proto/difference.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,7 +15,7 @@ static struct {
 	_Atomic uint64_t slot, mixed;
 } table[SIZE];
 
-static size_t hijack_slot(uint64_t slot)
+static WRAPS size_t hijack_slot(uint64_t slot)
 {
 	return (size_t)(slot * 0x9e3779b97f4a7c15u >> (64 - BITS));
 }

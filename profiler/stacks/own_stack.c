@@ -2,6 +2,7 @@
 #include "profiler/stacks/own_stack.h"
 
 #include "common/proto/channel.h"
+#include "common/proto/difference.h"
 #include "profiler/stacks/caller_walk.h"
 #include "profiler/stacks/code_learn.h"
 #include "profiler/clr/cor_abi.h"
@@ -61,7 +62,7 @@ static struct own_stack walk_again(uint64_t *ips, size_t cap, struct own_stack f
 		found = told;
 	}
 	for (size_t i = 0; i < found.depth; i++)
-		code_learn_want(ips[i] - 1);
+		code_learn_want(difference(ips[i], 1));
 	return found;
 }
 
@@ -132,6 +133,6 @@ void own_stack_prepare(void *info)
 void own_stack_tick(void)
 {
 	code_learn_tick();
-	if (atomic_load(&stack_missing) && now_ns() - map_read_ns > MAP_PERIOD_NS)
+	if (atomic_load(&stack_missing) && difference(now_ns(), map_read_ns) > MAP_PERIOD_NS)
 		read_own_stack_map();
 }

@@ -1,10 +1,12 @@
 /* Context: signal handler (put) and own thread (take). */
 #include "profiler/stacks/sample_ring.h"
 
+#include "common/proto/difference.h"
+
 #define AT(r, i) (&(r)->words[(i) & (SAMPLE_RING_WORDS - 1)])
 
 /* What it copies may be a part of the thread's stack, of which a sanitizer believes that nobody should read it. */
-__attribute__((no_sanitize("address"))) bool sample_ring_put(struct sample_ring *r, const uint64_t *a, size_t a_len, const uint64_t *b, size_t b_len)
+__attribute__((no_sanitize("address"))) WRAPS bool sample_ring_put(struct sample_ring *r, const uint64_t *a, size_t a_len, const uint64_t *b, size_t b_len)
 {
 	uint64_t len = a_len + b_len;
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -26,7 +28,7 @@ __attribute__((no_sanitize("address"))) bool sample_ring_put(struct sample_ring 
 size_t sample_ring_used(struct sample_ring *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed); /* first: the head is never behind it */
-	return (size_t)(atomic_load_explicit(&r->head, memory_order_relaxed) - tail);
+	return difference(atomic_load_explicit(&r->head, memory_order_relaxed), tail);
 }
 
 size_t sample_ring_take(struct sample_ring *r, uint64_t *out, size_t cap)

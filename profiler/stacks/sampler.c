@@ -1,6 +1,7 @@
 /* Context: own thread, and signal handler (on_signal and what it calls). */
 #include "profiler/stacks/sampler.h"
 
+#include "common/proto/difference.h"
 #include "profiler/stacks/code_learn.h"
 #include "profiler/stacks/code_walk.h"
 #include "profiler/stacks/frame_walk.h"
@@ -114,9 +115,9 @@ static void note_caller(const void *ucontext)
 	const struct code_rule *leaf = code_rules_find(index, r.ip);
 	if (leaf && leaf->kind == CODE_MANAGED) {
 		frame_walk(&r, true, end, index, ips, heights, 2, &walked);
-		const struct code_rule *caller = walked.depth == 2 ? code_rules_find(index, ips[1] - 1) : NULL;
+		const struct code_rule *caller = walked.depth == 2 ? code_rules_find(index, difference(ips[1], 1)) : NULL;
 		if (caller && caller->kind == CODE_MANAGED)
-			hijacks_note(r.sp + heights[1] - sizeof *ips, ips[1]);
+			hijacks_note(difference(r.sp + heights[1], sizeof *ips), ips[1]);
 	}
 	code_rules_leave(index);
 }
@@ -244,7 +245,7 @@ void sampler_tick(void)
 	int added = thread_timers_update(signo, 1000000000u / hertz);
 
 	code_learn_tick();
-	if ((added > 0 || atomic_load(&stack_missing)) && now_ns() - map_read_ns > MAP_PERIOD_NS)
+	if ((added > 0 || atomic_load(&stack_missing)) && difference(now_ns(), map_read_ns) > MAP_PERIOD_NS)
 		read_sampler_map();
 	else if (added > 0)
 		atomic_store(&stack_missing, true);
@@ -256,12 +257,12 @@ static void put_sample_record(struct wire_writer *w, size_t len)
 		.time_ns = (int64_t)record[0],
 		.tid = (uint32_t)(record[1] >> 32),
 		.flags = (uint16_t)(record[1] & ~COPIED),
-		.depth = (uint16_t)(len - HEAD_WORDS),
+		.depth = (uint16_t)difference(len, HEAD_WORDS),
 	};
 	struct code_walked walked;
 
 	if (record[1] & COPIED) {
-		bool deep = stack_copy_walk(record + HEAD_WORDS, len - HEAD_WORDS, s.ips, CHANNEL_MAX_DEPTH, &walked);
+		bool deep = stack_copy_walk(record + HEAD_WORDS, difference(len, HEAD_WORDS), s.ips, CHANNEL_MAX_DEPTH, &walked);
 		s.depth = (uint16_t)walked.depth;
 		s.flags |= (uint16_t)((walked.more ? CHANNEL_TRUNCATED : 0) | (deep ? CHANNEL_GAP_DEEP : gap_flag(walked.gap)));
 	} else {
@@ -276,7 +277,7 @@ void sampler_drain(struct channel_io *io)
 
 	while (len) {
 		struct wire_writer *w = channel_io_begin(io, CHANNEL_SAMPLES);
-		for (; len && !w->bad && w->cap - w->pos >= RECORD_BYTES; len = sample_ring_take(&ring, record, RECORD_WORDS))
+		for (; len && !w->bad && difference(w->cap, w->pos) >= RECORD_BYTES; len = sample_ring_take(&ring, record, RECORD_WORDS))
 			put_sample_record(w, len);
 		if (!channel_io_end(io))
 			break; /* the channel is lost */
@@ -293,7 +294,7 @@ struct channel_sampling sampler_counts(void)
 		.threads = sampler_running() ? thread_timers_count() : 0,
 		.taken = atomic_load(&taken),
 		.dropped = atomic_load(&ring.dropped),
-		.cpu_ns = (sampler_running() ? now_of(CLOCK_PROCESS_CPUTIME_ID) : end_cpu_ns) - begin_cpu_ns,
+		.cpu_ns = difference(sampler_running() ? now_of(CLOCK_PROCESS_CPUTIME_ID) : end_cpu_ns, begin_cpu_ns),
 		.untimed = missed.threads,
 		.untimed_cpu_ns = missed.cpu_ns,
 		.flags = missed.unknown ? CHANNEL_SAMPLING_THREADS_UNKNOWN : 0,

@@ -1,6 +1,7 @@
 /* Context: signal handler (head, words) and own thread (walk). */
 #include "profiler/stacks/stack_copy.h"
 
+#include "common/proto/difference.h"
 #include "profiler/stacks/code_learn.h"
 #include "profiler/base/own_memory.h"
 
@@ -45,7 +46,7 @@ size_t stack_copy_head(const struct stack_copy_source *s, uint64_t *words)
 static bool read_copy(void *ctx, uint64_t address, uint64_t *word)
 {
 	const struct copy *c = ctx;
-	uint64_t at = (address - c->sp) / sizeof *word;
+	uint64_t at = difference(address, c->sp) / sizeof *word;
 
 	if (address < c->sp || address % sizeof *word || at >= c->words)
 		return false;
@@ -74,14 +75,14 @@ static size_t append_rest(const uint64_t *found, size_t depth, uint64_t *ips, si
 		ips[out->depth++] = found[i];
 	}
 	out->more |= i < depth;
-	return out->depth - before;
+	return difference(out->depth, before);
 }
 
 bool stack_copy_walk(const uint64_t *words, size_t len, uint64_t *ips, size_t cap, struct code_walked *out)
 {
 	uint8_t at[CODE_FRAME_AT_BYTES];
 	size_t depth = (size_t)words[DEPTH];
-	struct copy c = {words[SP], words + head_words(depth), len - head_words(depth)};
+	struct copy c = {words[SP], words + head_words(depth), difference(len, head_words(depth))};
 	struct code_walk w = {
 		.r = {.ip = words[IP], .sp = words[SP], .fp = words[FP], .lr = words[LR]},
 		.leaf = true,

@@ -1,6 +1,9 @@
 /* Context: own thread (refresh, find) and signal handler (end). */
 #include "profiler/stacks/stack_map.h"
 
+#include "common/proto/difference.h"
+
+
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -62,12 +65,12 @@ static size_t take_lines(char *buf, size_t len, struct stack_range *table, size_
 {
 	char *line = buf, *newline;
 
-	while ((newline = memchr(line, '\n', len - (size_t)(line - buf)))) {
+	while ((newline = memchr(line, '\n', difference(len, (size_t)(line - buf))))) {
 		if (*count < STACK_MAP_MAX && stack_map_parse_line(line, (size_t)(newline - line), &table[*count]))
 			(*count)++;
 		line = newline + 1;
 	}
-	size_t rest = len - (size_t)(line - buf);
+	size_t rest = difference(len, (size_t)(line - buf));
 	memmove(buf, line, rest);
 	return rest;
 }
@@ -84,7 +87,7 @@ bool stack_map_refresh(void)
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while ((n = read(fd, buf + len, sizeof buf - len)) > 0) {
+	while ((n = read(fd, buf + len, difference(sizeof buf, len))) > 0) {
 		len = take_lines(buf, len + (size_t)n, ranges[other], &count);
 		if (len == sizeof buf)
 			len = 0; /* no line is that long */

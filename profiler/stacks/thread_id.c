@@ -1,6 +1,7 @@
 /* Context: CLR callback (now) and own thread (reset). */
 #include "profiler/stacks/thread_id.h"
 
+#include "common/proto/difference.h"
 #include "profiler/stacks/frame_walk.h"
 
 #include <stdatomic.h>
@@ -16,7 +17,7 @@ static struct entry {
 	_Atomic uint64_t value;   /* id << 32 | milliseconds until which it is believed */
 } table[1u << TABLE_BITS];
 
-uint32_t thread_id_now(uint64_t now_ns)
+WRAPS uint32_t thread_id_now(uint64_t now_ns)
 {
 	uintptr_t tp = frame_walk_thread_pointer();
 	struct entry *e = &table[(uint64_t)tp * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS)];

@@ -4,6 +4,7 @@
  * opendir(3) nor timer_create(3) promises not to allocate. */
 #include "profiler/stacks/thread_timers.h"
 
+#include "common/proto/difference.h"
 #include "profiler/base/linux_dirent.h"
 #include "profiler/base/now.h"
 
@@ -99,7 +100,7 @@ static bool timer_make(struct thread *t, const struct wish *w)
 	uint64_t period_ns = w->period_ns;
 	struct kernel_sigevent event = {.value = (uint64_t)t->tid, .signo = w->signo, .notify = 4 /* SIGEV_THREAD_ID */, .tid = t->tid};
 	/* Threads start at different points of the period, so that equal loops are not sampled in step. */
-	uint64_t first_ns = 1 + (uint32_t)t->tid * 2654435761u % period_ns;
+	uint64_t first_ns = 1 + (uint64_t)t->tid * 2654435761u % period_ns;
 	struct itimerspec spec = {
 		.it_interval = {(time_t)(period_ns / 1000000000u), (long)(period_ns % 1000000000u)},
 		.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
@@ -123,7 +124,7 @@ static void timer_delete_of(struct thread *t)
 		return;
 	syscall(SYS_timer_delete, t->timer);
 	t->timer = NO_TIMER;
-	timers--;
+	timers--; /* no wrap: each was made */
 }
 
 /* The list of threads ---------------------------------------------------------------------------------------------------------- */
@@ -179,7 +180,7 @@ static void look_who_runs(struct list *l)
 		read_thread_cpu(t->tid, &cpu);
 		t->ran = cpu != t->cpu;
 		if (t->timer == NO_TIMER)
-			missed.cpu_ns += (uint64_t)(cpu - t->cpu) << CPU_UNIT_SHIFT;
+			missed.cpu_ns += difference(cpu, t->cpu) << CPU_UNIT_SHIFT;
 		t->cpu = cpu;
 	}
 }
@@ -224,7 +225,7 @@ int thread_timers_update(int signo, uint64_t period_ns)
 		timer_delete_of(&from->threads[i]); /* of threads that have ended */
 	now_in_use = !now_in_use;
 	missed.unknown |= to->full || to->unread;
-	if (now - look_ns >= LOOK_NS && !all_have_timers(to)) {
+	if (difference(now, look_ns) >= LOOK_NS && !all_have_timers(to)) {
 		look_who_runs(to);
 		give_timers(to, &w);
 		look_ns = now;
@@ -320,7 +321,7 @@ static enum seen inspect_thread_again(const struct thread *t)
 {
 	uint32_t now;
 
-	return t->tid == 0 || !read_thread_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU ? SEEN_PAST : inspect_thread(t->tid);
+	return t->tid == 0 || !read_thread_cpu(t->tid, &now) || difference(now, t->cpu) >= SETTLE_CPU ? SEEN_PAST : inspect_thread(t->tid);
 }
 
 /* Threads that cannot be seen have had the whole time: this one has run again and again meanwhile, so the scheduler has had its turn for

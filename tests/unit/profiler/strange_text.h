@@ -25,7 +25,8 @@ static inline uint32_t strange_below(struct strange *s, uint32_t n)
 /* A length in units: mostly that of a table (of bytes, of units, of a word) or one beside it; the shortest, the longest, any. */
 static inline size_t strange_length(struct strange *s)
 {
-	static const size_t sizes[] = {1, 2, 3, 10, 12, 16, 24, 25, 32, 36, 40, 64, 66, 80, 99, 120, 128, 155, 160, 170, 200, 255, 256, 400, 512, 600, 1024, 4096};
+	static const size_t sizes[] = {1, 2, 3, 10, 12, 16, 24, 25, 32, 36, 40, 64, 66, 80, 99, 120, 128, 155, 160, 170, 200,
+				       255, 256, 400, 512, 600, 1024, 4096};
 	uint32_t kind = strange_below(s, 16);
 
 	if (kind == 0)
@@ -41,8 +42,8 @@ static inline size_t strange_length(struct strange *s)
 static inline uint16_t strange_unit(struct strange *s, uint32_t flavour)
 {
 	static const char signs[] = "/.-_{}[]()<>,;:!?'\"`$#@%&*+=~|^\\ \t\r\n";
-	static const uint16_t odd[] = {0, 1, 0x7f, 0x80, 0xa0, 0xe9, 0xff, 0x100, 0x2018, 0x2019, 0x201c, 0x2028, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000,
-				       0xfeff, 0xfffd, 0xffff};
+	static const uint16_t odd[] = {0, 1, 0x7f, 0x80, 0xa0, 0xe9, 0xff, 0x100, 0x2018, 0x2019, 0x201c, 0x2028, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff,
+				       0xe000, 0xfeff, 0xfffd, 0xffff};
 
 	switch (flavour) {
 	case 0:

@@ -254,8 +254,10 @@ static void send_end(void)
 {
 	/* What routing took from a path is in it. */
 	static const char *const routed[][2] = {
-		{"/users/" MARKER "/a", "[name, " MARKER "]"}, {"/users/" MARKER, "[name, " MARKER "]"}, {"/files/" MARKER "/" MARKER ".txt", "[path, " MARKER "/" MARKER ".txt]"},
-		{"/a/" MARKER "/" MARKER, "[a, " MARKER "],[controller, x],[b, " MARKER "]"}, {"/orders/" MARKER "4711", "[", }, {"/", "[a, ],[b, ]"}, {"/orders", ""},
+		{"/users/" MARKER "/a", "[name, " MARKER "]"}, {"/users/" MARKER, "[name, " MARKER "]"},
+		{"/files/" MARKER "/" MARKER ".txt", "[path, " MARKER "/" MARKER ".txt]"},
+		{"/a/" MARKER "/" MARKER, "[a, " MARKER "],[controller, x],[b, " MARKER "]"},
+		{"/orders/" MARKER "4711", "["}, {"/", "[a, ],[b, ]"}, {"/orders", ""},
 	};
 	struct strange_payload p = {NULL, 0, 0};
 	const char *const *path = routed[strange_below(&s, sizeof routed / sizeof *routed)];
@@ -309,7 +311,8 @@ static void send_call(void)
 	struct strange_payload p = {NULL, 0, 0};
 
 	if (kind == CALL_NPGSQL) {
-		PUT_SOME(&p, "SELECT \"a\" FROM t WHERE b = '" MARKER "'", "SELECT E'it\\'s " MARKER "'", "SELECT ARRAY['a]b', '" MARKER "']", "SELECT $$" MARKER "$$");
+		PUT_SOME(&p, "SELECT \"a\" FROM t WHERE b = '" MARKER "'", "SELECT E'it\\'s " MARKER "'", "SELECT ARRAY['a]b', '" MARKER "']",
+			 "SELECT $$" MARKER "$$");
 	} else {
 		if (kind == CALL_TLS)
 			strange_put(&p, 0, 4);
@@ -398,7 +401,8 @@ static void send_thrown(void)
 	struct strange_payload p = {NULL, 0, 0};
 
 	PUT_SOME(&p, "System.FormatException", "Shop.OrderException", "");
-	PUT_SOME(&p, "Order 4711 of '" MARKER "' was not found", "password=" MARKER, MARKER, "not " MARKER " found", "it's " MARKER, "the \xab" MARKER "\xbb key", "(" MARKER ")",
+	PUT_SOME(&p, "Order 4711 of '" MARKER "' was not found", "password=" MARKER, MARKER, "not " MARKER " found", "it's " MARKER,
+		 "the \xab" MARKER "\xbb key", "(" MARKER ")",
 		 MARKER "-not-found", "invalid\t" MARKER "\r\n");
 	strange_put(&p, strange_below(&s, 0xffffffff), 8);
 	strange_put(&p, 0x80131537, 4);

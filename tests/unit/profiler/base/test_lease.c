@@ -38,3 +38,11 @@ Test(lease, begins_again_with_each_word)
 	cr_expect_eq(lease_left_ms(&l, 110 * MS), 80);
 	cr_expect_eq(lease_left_ms(&l, 190 * MS), 0);
 }
+
+/* Another thread's word may be newer than the moment that is asked for. */
+Test(lease, does_not_lapse_before_it_began)
+{
+	struct lease l;
+	lease_begin(&l, 100, 5 * MS);
+	cr_expect_eq(lease_left_ms(&l, 4 * MS), 100);
+}

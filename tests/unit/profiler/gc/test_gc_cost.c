@@ -52,3 +52,11 @@ Test(gc_cost, a_session_begins_anew)
 	gc_cost_finished(300);
 	expect(0, 0, "nothing of the one before");
 }
+
+/* With the server's collector the two are told on threads of their own. */
+Test(gc_cost, an_end_before_its_beginning_takes_nothing)
+{
+	gc_cost_reset(true);
+	collect(2, false, 100, 99);
+	expect(1, 0, "and not 2^64 ns");
+}

@@ -114,7 +114,8 @@ static hresult class_info(void *self, cor_id cls, cor_id *module, md_token *t, c
 	return COR_S_OK;
 }
 
-static hresult function_info(void *self, cor_id function, uintptr_t frame, cor_id *cls, cor_id *module, md_token *t, uint32_t cap, uint32_t *count, cor_id *list)
+static hresult function_info(void *self, cor_id function, uintptr_t frame, cor_id *cls, cor_id *module, md_token *t, uint32_t cap, uint32_t *count,
+			     cor_id *list)
 {
 	(void)self, (void)frame, (void)function;
 	*cls = 1;

@@ -55,7 +55,8 @@ Test(listener_call, the_client_tells_what_double_quotes_are)
 	static const struct {
 		const char *name, *client, *sql, *shape;
 	} cases[] = {
-		{COMMAND "Executing", "Microsoft.Data.Sqlite.SqliteCommand", "SELECT \"i\".\"a\" FROM \"t\" WHERE b = \"Smith\"", "sql SELECT i.a FROM t WHERE b = ?"},
+		{COMMAND "Executing", "Microsoft.Data.Sqlite.SqliteCommand", "SELECT \"i\".\"a\" FROM \"t\" WHERE b = \"Smith\"",
+		 "sql SELECT i.a FROM t WHERE b = ?"},
 		{COMMAND "Executing", "MySqlConnector.MySqlCommand", "SELECT `a` FROM t WHERE b = \"Smith\" # Smith", "sql SELECT a FROM t WHERE b = ?"},
 		{COMMAND "Executing", "Wrapped", "SELECT 'it\\'s Smith'", "sql SELECT ?"},
 		{"Microsoft.Data.SqlClient.WriteCommandBefore", "", "SELECT \"a\" FROM #t WHERE b = 'c\\' AND d", "sql SELECT a FROM #t WHERE b = ? AND d"},

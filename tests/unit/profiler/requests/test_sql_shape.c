@@ -131,8 +131,11 @@ static bool one_in(struct command *c, uint32_t n)
 /* A text between quotes: markers and what may end it too soon or too late, escaped as the dialect has it. */
 static void put_inside(struct command *c, char quote, bool backslashes)
 {
-	static const char *const pieces[] = {MARKER, MARKER, " " MARKER " ", "\n", "\r", "\r\n", "--", "-- ", "#", "/*", "*/", "/*!", "$$", "$a$", "[", "]", "(", ")", ",", ";",
-					     "{", "}", "?", "@", ":", ".", "0", "42", "~", "FROM ", "SET ", "=", "EXEC ", "E", "N", "q", "%", "_"};
+	static const char *const pieces[] = {
+		MARKER, MARKER, " " MARKER " ", "\n", "\r", "\r\n", "--", "-- ", "#", "/*", "*/", "/*!", "$$", "$a$", "[",
+		"]", "(", ")", ",", ";", "{", "}", "?", "@", ":", ".", "0", "42", "~", "FROM ", "SET ", "=", "EXEC ", "E",
+		"N", "q", "%", "_",
+	};
 	char both[3] = {quote, quote, 0}, hidden[3] = {'\\', quote, 0};
 
 	for (uint32_t n = strange_below(&c->s, 8); n--;) {
@@ -285,7 +288,9 @@ static void put_statement(struct command *c)
 		put_list(c, "SELECT a FROM items WHERE id IN (");
 		break;
 	case 2:
-		put(c, c->dialect == SQL_OF_SQL_SERVER ? "EXEC dbo.Find " MARKER ", @p" : c->dialect == SQL_OF_SQLITE ? "PRAGMA key = " MARKER : "SET a.b = " MARKER);
+		put(c, c->dialect == SQL_OF_SQL_SERVER ? "EXEC dbo.Find " MARKER ", @p"
+		       : c->dialect == SQL_OF_SQLITE   ? "PRAGMA key = " MARKER
+						       : "SET a.b = " MARKER);
 		break;
 	default:
 		put(c, ANY_OF(begins));
