@@ -86,11 +86,12 @@ smoke-programs:
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=smoke fuzz-bin
 
 FUZZ_SECONDS ?= 3600
+FUZZ_ROUND ?= 600
 FUZZ_JOBS ?= $(JOBS)
 .PHONY: fuzz fuzz-coverage
-fuzz: ## every fuzzer for FUZZ_SECONDS (3600), FUZZ_JOBS at a time; goes on with what the last run found. ONLY=name chooses
+fuzz: ## until every fuzzer has run FUZZ_SECONDS (3600) on these sources, in rounds of FUZZ_ROUND (600), FUZZ_JOBS at a time; ONLY=name chooses
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
-	@python3 tests/fuzz/fuzz.py run --seconds $(FUZZ_SECONDS) --jobs $(FUZZ_JOBS) $(ONLY)
+	@python3 tests/fuzz/fuzz.py run --seconds $(FUZZ_SECONDS) --round $(FUZZ_ROUND) --jobs $(FUZZ_JOBS) $(ONLY)
 
 fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzing.md
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=cover fuzz-bin

@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
 """Runs the fuzzers for long, and says how much of the parsers they reach.
 
-usage: fuzz.py run [--seconds N] [--jobs N] [NAME...]   each fuzzer for so long, at low priority; it goes on with the inputs of the last run
-       fuzz.py coverage                                replays seeds and found inputs; writes the table of docs/fuzzing.md
+usage: fuzz.py run [--seconds N] [--round N] [--jobs N] [NAME...]
+                          until each fuzzer has run for N CPU seconds on the sources as they are, at low priority: those that have run least
+                          come first, a round each, and again; what other runs and machines have done counts (tests/fuzz/runs.json)
+       fuzz.py coverage   replays seeds and found inputs; writes the tables of docs/fuzzing.md
 
-The inputs that a fuzzer has found stay in build/fuzz-corpus/<name>/, what was run in build/fuzz-corpus/<name>.json. An input that breaks a
-fuzzer is written to build/fuzz-finds/; mend the parser and put the input (minimized: -minimize_crash=1) into tests/fuzz/corpus/<name>/,
-where the suite replays it for ever.
+The inputs that a fuzzer has found stay in build/fuzz-corpus/<name>/. An input that breaks a fuzzer is written to build/fuzz-finds/, and that
+fuzzer rests until the next run; mend the parser and put the input (minimized: -minimize_crash=1) into tests/fuzz/corpus/<name>/, where the
+suite replays it for ever.
 """
 import argparse
-import concurrent.futures
-import datetime
-import glob
-import json
 import os
 import re
 import subprocess
 import sys
+import threading
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")))
+from tests.fuzz import record  # noqa: E402
+
+ROOT = record.ROOT
 SEEDS = os.path.join(ROOT, "tests/fuzz/corpus")
 CORPUS = os.path.join(ROOT, "build/fuzz-corpus")
 FINDS = os.path.join(ROOT, "build/fuzz-finds")
@@ -28,42 +30,9 @@ DOCUMENT = os.path.join(ROOT, "docs/fuzzing.md")
 BEGIN, END = "<!-- figures: written by make fuzz-coverage -->", "<!-- end of figures -->"
 
 
-def fuzzers():
-    return sorted(os.path.basename(p)[len("fuzz_"):-2] for p in glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c")))
-
-
-def parsers():
-    """{file: [fuzzer]} as tests/fuzz/parsers.txt lists them; no fuzzer where it says why."""
-    table = {}
-    with open(os.path.join(ROOT, "tests/fuzz/parsers.txt"), encoding="utf-8") as f:
-        for line in f:
-            words = line.partition("#")[0].split()
-            if words:
-                table[words[0]] = [w for w in words[1:] if w != "-"]
-    return table
-
-
 # running ----------------------------------------------------------------------------------------------------------------
-def history(name):
-    try:
-        with open(os.path.join(CORPUS, name + ".json"), encoding="utf-8") as f:
-            return json.load(f)
-    except (OSError, ValueError):
-        return {"executions": 0, "seconds": 0}
-
-
-def note(name, text, seconds):
-    found = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
-    past = history(name)
-    past["executions"] += int(found.group(1)) if found else 0
-    past["seconds"] += seconds
-    past["date"] = datetime.date.today().isoformat()
-    with open(os.path.join(CORPUS, name + ".json"), "w", encoding="utf-8") as f:
-        json.dump(past, f)
-
-
 def run_one(name, seconds):
-    """None, or what the fuzzer said when it broke."""
+    """For so long by the clock: (CPU seconds, inputs, what the fuzzer said when it broke or None)."""
     corpus, seeds = os.path.join(CORPUS, name), os.path.join(SEEDS, name)
     os.makedirs(corpus, exist_ok=True)
     words = ["nice", "-n", "19", os.path.join(PROGRAMS, "fuzz_" + name), "-max_total_time=%d" % seconds, "-timeout=10", "-rss_limit_mb=1024",
@@ -71,23 +40,60 @@ def run_one(name, seconds):
     words_of = os.path.join(ROOT, "tests/fuzz/words", name + ".dict")
     if os.path.exists(words_of):
         words.append("-dict=" + words_of)
-    done = subprocess.run([*words, corpus, *([seeds] if os.path.isdir(seeds) else [])], cwd=FINDS, text=True, errors="replace",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    note(name, done.stdout, seconds)
-    return None if done.returncode == 0 else done.stdout[-6000:]
+    with subprocess.Popen([*words, corpus, *([seeds] if os.path.isdir(seeds) else [])], cwd=FINDS, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as fuzzer:
+        said = fuzzer.stdout.read()
+        _, status, used = os.wait4(fuzzer.pid, 0)
+        fuzzer.returncode = os.waitstatus_to_exitcode(status)
+    counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", said)
+    return used.ru_utime + used.ru_stime, int(counted.group(1)) if counted else 0, said[-6000:] if fuzzer.returncode else None
+
+
+class Rounds:
+    """Hands out turns: the fuzzer that has run least on its state comes next, until each has run for `needed` seconds."""
+
+    def __init__(self, states, needed, round_seconds):
+        self.states, self.needed, self.round_seconds, self.lock = states, needed, round_seconds, threading.Lock()
+        table = record.runs()
+        self.done = {name: record.on_state(table.get(name), now)["seconds"] for name, now in states.items()}
+        self.busy, self.broke = set(), {}
+
+    def take(self):
+        """(fuzzer, seconds), or None when nothing is left that nobody does."""
+        with self.lock:
+            free = [n for n in self.done if n not in self.busy and n not in self.broke and self.done[n] < self.needed]
+            if not free:
+                return None
+            name = min(free, key=lambda n: (self.done[n], n))
+            self.busy.add(name)
+            return name, max(1, min(self.round_seconds, round(self.needed - self.done[name] + 0.5)))
+
+    def give_back(self, name, seconds, broke):
+        with self.lock:
+            self.busy.remove(name)
+            self.done[name] += seconds
+            if broke:
+                self.broke[name] = broke
+
+    def work(self):
+        while (turn := self.take()):
+            name, seconds = turn
+            cpu, executions, broke = run_one(name, seconds)
+            record.note(name, self.states[name], cpu, executions)
+            self.give_back(name, cpu, broke)
+            print("%-6s %-16s %d of %d s%s" % ("BROKE" if broke else "fine", name, self.done[name], self.needed, "\n" + broke if broke else ""), flush=True)
 
 
 def run(options):
     os.makedirs(FINDS, exist_ok=True)
-    names, bad = options.names or fuzzers(), []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for name, broke in zip(names, pool.map(lambda n: run_one(n, options.seconds), names)):
-            past = history(name)
-            print("%-6s %-16s %d s and %d inputs in all" % ("BROKE" if broke else "fine", name, past["seconds"], past["executions"]), flush=True)
-            if broke:
-                bad.append(name)
-                print(broke, flush=True)
-    print("%d of %d fuzzers broke%s" % (len(bad), len(names), ": " + ", ".join(bad) + "; see build/fuzz-finds/" if bad else ""))
+    rounds = Rounds({name: record.state(name) for name in options.names or record.fuzzers()}, options.seconds, options.round)
+    workers = [threading.Thread(target=rounds.work) for _ in range(options.jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    bad = sorted(rounds.broke)
+    print("%d of %d fuzzers broke%s" % (len(bad), len(rounds.done), ": " + ", ".join(bad) + "; see build/fuzz-finds/" if bad else ""))
     return 1 if bad else 0
 
 
@@ -141,19 +147,24 @@ def row(source, names, functions):
                                                  share(regions - missed, regions))
 
 
+def minutes(seconds):
+    return "%.1f" % (seconds / 60)
+
+
 def figures(table):
     lines = ["| Parser | Fuzzers | Functions entered | Their lines | Their regions |", "| --- | --- | --- | --- | --- |"]
-    lines += [row(source, names, table.get(source, [])) for source, names in sorted(p for p in parsers().items() if p[1])]
-    lines += ["", "| Fuzzer | Inputs run | Minutes | Last on |", "| --- | --- | --- | --- |"]
-    for name in fuzzers():
-        past = history(name)
-        lines.append("| %s | %s | %.1f | %s |" % (name, "{:,}".format(past["executions"]), past["seconds"] / 60, past.get("date", "never")))
+    lines += [row(source, names, table.get(source, [])) for source, names in sorted(p for p in record.parsers().items() if p[1])]
+    lines += ["", "| Fuzzer | Minutes on these sources | Inputs | Minutes on earlier ones | Last on |", "| --- | --- | --- | --- | --- |"]
+    past = record.runs()
+    for name in record.fuzzers():
+        of = record.on_state(past.get(name), record.state(name))
+        lines.append("| %s | %s | %s | %s | %s |" % (name, minutes(of["seconds"]), "{:,}".format(of["executions"]), minutes(of["earlier_seconds"]), of["last"]))
     return "\n".join(lines)
 
 
 def coverage(_):
     folder = os.path.join(ROOT, "build/cover")
-    table = covered(fuzzers(), sorted(s for s, names in parsers().items() if names), folder)
+    table = covered(record.fuzzers(), sorted(s for s, names in record.parsers().items() if names), folder)
     with open(DOCUMENT, encoding="utf-8") as f:
         head, _, rest = f.read().partition(BEGIN)
     with open(DOCUMENT, "w", encoding="utf-8") as f:
@@ -166,7 +177,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = options.add_subparsers(required=True)
     runs = verbs.add_parser("run")
-    runs.add_argument("--seconds", type=int, default=3600)
+    runs.add_argument("--seconds", type=int, default=record.RELEASE_SECONDS)
+    runs.add_argument("--round", type=int, default=600)
     runs.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1)))
     runs.add_argument("names", nargs="*")
     runs.set_defaults(function=run)
