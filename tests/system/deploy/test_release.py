@@ -25,7 +25,7 @@ REQUIRED = {"document": {"SPDXID", "creationInfo", "dataLicense", "name", "spdxV
 
 
 def make(folder):
-    subprocess.run(["make", "-s", "release", "RELEASE=" + folder], cwd=proc.ROOT, check=True, capture_output=True, text=True,
+    subprocess.run(["make", "-s", "release", "DRAFT=1", "RELEASE=" + folder], cwd=proc.ROOT, check=True, capture_output=True, text=True,
                    env={**ENV, "SOURCE_DATE_EPOCH": str(EPOCH), "RELEASE_COMPRESSION": "1"})
 
 
