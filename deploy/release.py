@@ -4,6 +4,9 @@ archives of the programs, the images as OCI archives, the chart, the manifests, 
 bytes: names are sorted, owners 0, times SOURCE_DATE_EPOCH.
 
 usage: release.py FOLDER ARCH=BUILD...     FOLDER: where stage/ is; BUILD: the folder of that architecture's programs
+
+With REGISTRY in the environment ("registry.example.com/tools", without a slash at its end) chart and manifests name the images there, by their
+digests. What is signed, and by what: sign.py.
 """
 import gzip
 import hashlib
@@ -17,14 +20,20 @@ import sys
 import tarfile
 import time
 
+import sign
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH") or "0")
 FASTER = int(os.environ.get("RELEASE_COMPRESSION") or "9")  # less than 9, for tests: larger archives, much sooner
 GNU = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 IMAGES = ("agent", "controller", "cli")
 DEPLOYMENT = ("crds", "deploy/manifests", "deploy/manifests-legacy", "deploy/manifests-shared-tmp", "deploy/kustomize", "deploy/monitoring",
-              "deploy/samples", "deploy/seccomp", "docs", "LICENSE", "README.md")
+              "deploy/policy", "deploy/samples", "deploy/seccomp", "docs", "LICENSE", "README.md")
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+SIGNED = "application/vnd.dev.cosign.simplesigning.v1+json"
+REGISTRY = os.environ.get("REGISTRY") or ""
 INSTALL = """Dr-Dotnet %(version)s for Linux %(arch)s: no compiler is needed.
 
 1. On Debian 12, as root, the libraries that the programs are linked with (other systems: the same libraries, or the images):
@@ -61,10 +70,9 @@ def tar(add):
     return data.getvalue()
 
 
-def tar_of(folder, inside, follow=False):
-    """All of a folder, sorted, as `inside`/...; with `follow` files in the place of links to them."""
+def tar_of(folder, inside):
+    """All of a folder, sorted, as `inside`/..."""
     def add(archive):
-        archive.dereference = follow
         if inside:
             archive.add(folder, inside, recursive=False, filter=plain)
         for place, folders, names in os.walk(folder):
@@ -103,31 +111,34 @@ def image_config(role, version):
     return config
 
 
-def image(role, arch, version, root):
-    """An OCI image layout, with the file that lets older versions of Docker load it, too."""
-    blobs = {}
+def blob(blobs, kind, data):
+    """Puts it among the blobs; its descriptor."""
+    digest = hashlib.sha256(data).hexdigest()
+    blobs["blobs/sha256/" + digest] = data
+    return {"mediaType": kind, "digest": "sha256:" + digest, "size": len(data)}
 
-    def blob(kind, data):
-        digest = hashlib.sha256(data).hexdigest()
-        blobs["blobs/sha256/" + digest] = data
-        return {"mediaType": kind, "digest": "sha256:" + digest, "size": len(data)}
+
+def path_of(descriptor):
+    return "blobs/sha256/" + descriptor["digest"].partition(":")[2]
+
+
+def image(role, arch, version, root):
+    """(blobs, the descriptor of its manifest)"""
+    blobs = {}
     layer = tar_of(root, "")
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(EPOCH))
-    name = "drdotnet-%s:%s" % (role, version)
     config = {"created": stamp, "architecture": arch, "os": "linux", "config": image_config(role, version),
               "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]},
               "history": [{"created": stamp, "created_by": "deploy/rootfs.sh " + role}]}
-    config = blob("application/vnd.oci.image.config.v1+json", json.dumps(config, sort_keys=True).encode())
-    layer = blob("application/vnd.oci.image.layer.v1.tar+gzip", zipped(layer, 6))  # 9 takes much longer for little
+    config = blob(blobs, CONFIG, json.dumps(config, sort_keys=True).encode())
+    layer = blob(blobs, "application/vnd.oci.image.layer.v1.tar+gzip", zipped(layer, 6))  # 9 takes much longer for little
     manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]}
-    manifest = blob(MANIFEST, json.dumps(manifest, sort_keys=True).encode())
-    manifest.update(platform={"architecture": arch, "os": "linux"},
-                    annotations={"org.opencontainers.image.ref.name": version, "io.containerd.image.name": "docker.io/library/" + name})
+    return blobs, {**blob(blobs, MANIFEST, json.dumps(manifest, sort_keys=True).encode()), "platform": {"architecture": arch, "os": "linux"}}
 
-    def path(of):
-        return "blobs/sha256/" + of["digest"].partition(":")[2]
-    files = {"oci-layout": {"imageLayoutVersion": "1.0.0"}, "index.json": {"schemaVersion": 2, "manifests": [manifest]},
-             "manifest.json": [{"Config": path(config), "RepoTags": [name], "Layers": [path(layer)]}]}
+
+def layout(blobs, manifests, more=()):
+    """An OCI image layout as an archive."""
+    files = {"oci-layout": {"imageLayoutVersion": "1.0.0"}, "index.json": {"schemaVersion": 2, "manifests": manifests}, **dict(more)}
     files = {**{k: json.dumps(v, sort_keys=True).encode() for k, v in files.items()}, **blobs}
 
     def add(archive):
@@ -140,6 +151,32 @@ def image(role, arch, version, root):
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     return tar(add)
+
+
+def tagged(descriptor, tag):
+    return {**descriptor, "annotations": {"org.opencontainers.image.ref.name": tag}}
+
+
+def one_architecture(role, version, blobs, descriptor):
+    """What a node or a machine loads, with the file that lets older versions of Docker do so, too."""
+    name, manifest = "drdotnet-%s:%s" % (role, version), json.loads(blobs[path_of(descriptor)])
+    entry = tagged(descriptor, version)
+    entry["annotations"]["io.containerd.image.name"] = "docker.io/library/" + name
+    old = [{"Config": path_of(manifest["config"]), "RepoTags": [name], "Layers": [path_of(layer) for layer in manifest["layers"]]}]
+    return layout(blobs, [entry], {"manifest.json": old})
+
+
+def signatures(name, digests, key):
+    """An archive with a manifest for each digest, under the tag where cosign looks for it."""
+    blobs, manifests = {}, []
+    for digest in digests:
+        payload, signature = key.image(name, digest)
+        layer = {**blob(blobs, SIGNED, payload), "annotations": {"dev.cosignproject.cosign/signature": signature}}
+        config = blob(blobs, CONFIG, json.dumps({"architecture": "", "os": "", "config": {}, "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]}},
+                                                sort_keys=True).encode())
+        manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]}
+        manifests.append(tagged(blob(blobs, MANIFEST, json.dumps(manifest, sort_keys=True).encode()), sign.signature_tag(digest)))
+    return layout(blobs, manifests)
 
 
 # the rest ---------------------------------------------------------------------------------------------------------
@@ -171,19 +208,72 @@ def programs(folder, arch, version):
     write(folder, inside + ".tar.gz", zipped(tar_of(stage, inside)))
 
 
-def images(folder, arch, version, build):
+def rootfs(root, role, build):
+    subprocess.run([os.path.join(ROOT, "deploy/rootfs.sh"), role, root, build], check=True)
+    return root
+
+
+def images(folder, version, builds, key):
+    """Of each role an archive an architecture, and one of all for a registry. Writes drdotnet-VERSION.images; {name: digest of all}."""
+    listed, pins = [], {}
     for role in IMAGES:
-        root = os.path.join(folder, "stage", "rootfs-%s-%s" % (role, arch))
-        subprocess.run([os.path.join(ROOT, "deploy/rootfs.sh"), role, root, build], check=True)
-        write(folder, "drdotnet-%s-%s-linux-%s.oci.tar" % (role, version, arch), image(role, arch, version, root))
+        name, all_blobs, descriptors = "drdotnet-" + role, {}, []
+        for arch, build in builds.items():
+            blobs, descriptor = image(role, arch, version, rootfs(os.path.join(folder, "stage", "rootfs-%s-%s" % (role, arch)), role, build))
+            write(folder, "%s-%s-linux-%s.oci.tar" % (name, version, arch), one_architecture(role, version, blobs, descriptor))
+            all_blobs.update(blobs)
+            descriptors.append(descriptor)
+        index = blob(all_blobs, INDEX, json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": descriptors}, sort_keys=True).encode())
+        write(folder, "%s-%s.oci.tar" % (name, version), layout(all_blobs, [tagged(index, version)]))
+        pins[name] = index["digest"]
+        listed += ["%s all %s" % (name, index["digest"])] + ["%s %s %s" % (name, d["platform"]["architecture"], d["digest"]) for d in descriptors]
+        if key:
+            digests = [index["digest"], *(d["digest"] for d in descriptors)]
+            write(folder, "%s-%s.sig.oci.tar" % (name, version), signatures(in_registry(name), digests, key))
+    write(folder, "drdotnet-%s.images" % version, "\n".join(listed) + "\n")
+    return pins
 
 
-def deployment(folder, version):
+def in_registry(name):
+    return REGISTRY + "/" + name if REGISTRY else name
+
+
+def pinned(text, version, pins):
+    """Manifests, with the images by digest where it is known where they are."""
+    if REGISTRY:
+        for name, digest in pins.items():
+            text = text.replace("image: %s:%s" % (name, version), "image: %s@%s" % (in_registry(name), digest))
+    return text
+
+
+def pinned_values(text, pins):
+    """The chart's values, the same."""
+    for key, value in (("registry", REGISTRY), ("controllerDigest", pins["drdotnet-controller"]), ("agentDigest", pins["drdotnet-agent"])) if REGISTRY else ():
+        text, count = re.subn(r'^(  %s: )""' % key, r'\1"%s"' % value, text, count=1, flags=re.M)
+        if not count:
+            sys.exit("release: helm/drdotnet/values.yaml has no empty image.%s" % key)
+    return text
+
+
+def pin_files(folder, pin):
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".yaml"):
+                path = os.path.join(place, name)
+                with open(path, encoding="utf-8") as f:
+                    text = f.read()
+                write(place, name, pin(text))
+
+
+def deployment(folder, version, pins):
     """Manifests, chart, and the folders that kustomizations are made of."""
-    texts = [read(os.path.join(place, name)).strip("\n") for place in ("crds", "deploy/manifests")
+    texts = [pinned(read(os.path.join(place, name)).strip("\n"), version, pins) for place in ("crds", "deploy/manifests")
              for name in sorted(os.listdir(os.path.join(ROOT, place))) if name.endswith(".yaml")]
     write(folder, "drdotnet-%s.yaml" % version, "\n---\n".join(texts) + "\n")
-    write(folder, "drdotnet-chart-%s.tgz" % version, zipped(tar_of(os.path.join(ROOT, "helm/drdotnet"), "drdotnet", follow=True)))
+    stage = os.path.join(folder, "stage", "chart")
+    shutil.copytree(os.path.join(ROOT, "helm/drdotnet"), stage)
+    write(stage, "values.yaml", pinned_values(read("helm/drdotnet/values.yaml"), pins))
+    write(folder, "drdotnet-chart-%s.tgz" % version, zipped(tar_of(stage, "drdotnet")))
     inside = "drdotnet-%s-deploy" % version
     stage = os.path.join(folder, "stage", inside)
     for name in DEPLOYMENT:
@@ -193,22 +283,63 @@ def deployment(folder, version):
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copyfile(source, target)
+    pin_files(os.path.join(stage, "deploy"), lambda text: pinned(text, version, pins))
     write(folder, inside + ".tar.gz", zipped(tar_of(stage, inside)))
+
+
+# what was made, and how -------------------------------------------------------------------------------------------
+
+def sums(folder):
+    """{file: SHA-256}"""
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as f:
+            found[name] = hashlib.sha256(f.read()).hexdigest()
+    return found
+
+
+def builder(env):
+    """Who says so: the job, as its forge names it."""
+    if env.get("BUILDER_ID"):
+        return env["BUILDER_ID"]
+    if env.get("GITHUB_WORKFLOW_REF"):
+        return "%s/%s" % (env.get("GITHUB_SERVER_URL", "https://github.com"), env["GITHUB_WORKFLOW_REF"])
+    if env.get("CI_PROJECT_URL"):
+        return env["CI_PROJECT_URL"] + "/-/runners/" + env.get("CI_RUNNER_ID", "0")
+    return "https://drdotnet.dev/builders/unnamed"
+
+
+def provenance(subjects, version, builds, env):
+    """SLSA provenance (version 1) as an in-toto statement: which files, of which commit, made how and by whom. Nothing in it changes from one
+    run of the same job on the same commit to the next."""
+    commit = {"uri": "git+" + (env.get("SOURCE_URL") or "https://drdotnet.dev/source"), "digest": {"gitCommit": env.get("REVISION") or "unknown"}}
+    return {"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://slsa.dev/provenance/v1",
+            "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(subjects.items())],
+            "predicate": {"buildDefinition": {"buildType": "https://drdotnet.dev/builds/make-release/v1", "resolvedDependencies": [commit],
+                                              "externalParameters": {"version": version, "architectures": sorted(builds), "registry": REGISTRY},
+                                              "internalParameters": {"SOURCE_DATE_EPOCH": EPOCH}},
+                          "runDetails": {"builder": {"id": builder(env)}}}}
 
 
 def main():
     folder, builds, version = sys.argv[1], dict(word.split("=", 1) for word in sys.argv[2:]), read("VERSION").strip()
-    for arch, build in builds.items():
-        programs(folder, arch, version)
-        images(folder, arch, version, build)
-    deployment(folder, version)
-    shutil.rmtree(folder + "/stage")
-    sums = ""
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), "rb") as f:
-            sums += "%s  %s\n" % (hashlib.sha256(f.read()).hexdigest(), name)
-    write(folder, "SHA256SUMS", sums)
-    print(sums, end="")
+    try:
+        signer = sign.Signer()
+        for arch in builds:
+            programs(folder, arch, version)
+        pins = images(folder, version, builds, signer.key)
+        deployment(folder, version, pins)
+        shutil.rmtree(folder + "/stage")
+        statement, unsigned = "drdotnet-%s.provenance.json" % version, {n: s for n, s in sums(folder).items() if not n.endswith(".sig.oci.tar")}
+        subjects = {**unsigned, **{in_registry(name): digest.partition(":")[2] for name, digest in pins.items()}}
+        write(folder, statement, sign.canonical(provenance(subjects, version, builds, os.environ)))
+        unsigned[statement] = sums(folder)[statement]
+        text = "".join("%s  %s\n" % (unsigned[name], name) for name in sorted(unsigned))
+        write(folder, "SHA256SUMS", text)
+        signer.files(folder, ["drdotnet-chart-%s.tgz" % version, "SHA256SUMS"], statement)
+    except sign.CannotSign as error:
+        sys.exit("release: " + str(error))
+    print(text + "release: " + signer.told())
 
 
 if __name__ == "__main__":

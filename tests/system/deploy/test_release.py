@@ -62,7 +62,9 @@ class Release(unittest.TestCase):
     def test_all_is_there_and_has_its_sum(self):
         wanted = {self.programs + ".tar.gz", self.programs + ".spdx.json", "drdotnet-%s.yaml" % self.version, "drdotnet-chart-%s.tgz" % self.version,
                   "drdotnet-%s-deploy.tar.gz" % self.version, "SHA256SUMS"}
-        wanted |= {"drdotnet-%s-%s-linux-%s.oci.tar" % (role, self.version, ARCH) for role in ("agent", "controller", "cli")}
+        wanted |= {"drdotnet-%s.images" % self.version, "drdotnet-%s.provenance.json" % self.version}
+        for role in ("agent", "controller", "cli"):
+            wanted |= {"drdotnet-%s-%s-linux-%s.oci.tar" % (role, self.version, ARCH), "drdotnet-%s-%s.oci.tar" % (role, self.version)}
         found = {n for n in os.listdir(self.made) if ARCH in n or "linux" not in n}
         self.assertEqual(found, wanted)
         done = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=self.made, capture_output=True, text=True)
@@ -81,6 +83,14 @@ class Release(unittest.TestCase):
                     members = archive.getmembers()
                 self.assertEqual({(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in members}, {(0, 0, "", "", EPOCH)}, name)
                 self.assertFalse([m.name for m in members if m.name.startswith(("/", "..")) or "__pycache__" in m.name], name)
+
+    def test_the_provenance_names_each_file(self):
+        name = "drdotnet-%s.provenance.json" % self.version
+        subjects = {s["name"]: s["digest"]["sha256"] for s in json.loads(read(self.made, name))["subject"]}
+        for file in set(os.listdir(self.made)) - {name, "SHA256SUMS"}:
+            self.assertEqual(subjects.pop(file), sha256(read(self.made, file)), file)
+        images = [line.split() for line in read(self.made, "drdotnet-%s.images" % self.version).decode().splitlines()]
+        self.assertEqual(subjects, {name: digest.partition(":")[2] for name, arch, digest in images if arch == "all"})
 
     def test_the_programs_run_from_where_they_are_unpacked(self):
         top = os.path.join(self.unpacked(self.programs + ".tar.gz"), self.programs)
