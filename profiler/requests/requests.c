@@ -419,11 +419,11 @@ void requests_tick(struct channel_io *io)
 	request_send_open(io, now);
 }
 
-static void send_unanswered(struct channel_io *io, uint64_t now)
+static void send_unanswered(struct channel_io *io)
 {
 	struct unanswered u;
 
-	unanswered_find(difference(now, began_ns), &u);
+	unanswered_find(began_ns, &u);
 	const struct channel_requests_unanswered v = {u.connections, u.oldest_ns};
 	channel_put_requests_unanswered(channel_io_begin(io, CHANNEL_REQUESTS_UNANSWERED), &v);
 	channel_io_end(io);
@@ -440,7 +440,7 @@ void requests_stop(void *info, struct channel_io *io)
 
 	if (!follow.resting)
 		request_send_open(io, now.ns);
-	send_unanswered(io, now.ns);
+	send_unanswered(io);
 	stop_window(io, now.ns);
 	if (follow.resting)
 		rest_watch_round(info);

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 struct unanswered {
-	uint32_t connections; /* clients' words on them are older than `since_ns`, and nothing was sent after them */
+	uint32_t connections; /* clients' words on them are older than the session, and nothing was sent after them */
 	uint64_t oldest_ns;   /* age of the oldest */
 };
 
 /* What the kernel says of one connection: so many ms ago. Pure. */
 bool unanswered_waits(uint64_t received, uint64_t sent, uint32_t last_received_ms, uint32_t last_sent_ms);
-/* `age_ns`: how long ago the session began. */
-void unanswered_find(uint64_t age_ns, struct unanswered *out);
+/* `began_ns`: when the session began, on the clock of now_ns(). */
+void unanswered_find(uint64_t began_ns, struct unanswered *out);
 
 #endif

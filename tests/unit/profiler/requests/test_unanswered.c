@@ -1,13 +1,13 @@
 #include "profiler/requests/unanswered.h"
 
+#include "profiler/base/now.h"
+
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#define OLD_NS 50000000u
 
 Test(unanswered, who_has_spoken_last)
 {
@@ -43,13 +43,20 @@ Test(unanswered, connections_of_this_process)
 	}
 	wait_ms(50);
 	cr_assert_eq(write(served[0], &c, 1), 1);
-	wait_ms(100);
-	unanswered_find(OLD_NS, &u);
+	wait_ms(50);
+	const uint64_t began_ns = now_ns();
+	wait_ms(50);
+	unanswered_find(began_ns, &u);
 	cr_expect_eq(u.connections, 1);
-	cr_expect_geq(u.oldest_ns, OLD_NS);
-	unanswered_find(UINT64_C(3600000000000), &u);
+	cr_expect_geq(u.oldest_ns, 50000000);
+	unanswered_find(began_ns - UINT64_C(3600000000000), &u);
 	cr_expect_eq(u.connections, 0, "it is no older than the session");
+	cr_assert_eq(write(clients[0], &c, 1), 1);
+	cr_assert_eq(read(served[0], &c, 1), 1);
+	wait_ms(100);
+	unanswered_find(began_ns, &u);
+	cr_expect_eq(u.connections, 1, "the other one has spoken since, however long the look comes after");
 	cr_assert_eq(write(served[1], &c, 1), 1);
-	unanswered_find(OLD_NS, &u);
+	unanswered_find(began_ns, &u);
 	cr_expect_eq(u.connections, 0);
 }
