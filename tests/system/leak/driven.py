@@ -100,14 +100,14 @@ class LeakCase(unittest.TestCase):
 
     def run_session(self, app, before, *words, seconds=1, walks=3, budget=60000):
         """A session that has ended. before(n) is called when it waits to make the walk n + 1; not before the first one."""
-        session, made, gap = Session(self.folder, app, seconds, walks, *words, budget=budget), 0, seconds / (walks - 1)
+        session, gap = Session(self.folder, app, seconds, walks, *words, budget=budget), seconds / (walks - 1)
         self.addCleanup(session.stop)
+        self.went = []  # when each walk was let go on
         while session.wait():
-            if made:
-                time.sleep(max(0, went + gap / 2 - time.monotonic()))  # stretches of about one length: paces can be compared
-                before(made)
-            made += 1
-            went = time.monotonic()
+            if self.went:
+                time.sleep(max(0, self.went[-1] + gap / 2 - time.monotonic()))  # stretches of about one length: paces can be compared
+                before(len(self.went))
+            self.went.append(time.monotonic())
             session.go()
         return session
 

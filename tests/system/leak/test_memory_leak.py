@@ -15,6 +15,34 @@ SERIES = {"numbers": ("static Shop.Series.Numbers", "int[]"), "stream": ("static
           "table": ("static Shop.Series.Table", "System.Collections.Generic.Dictionary<int, int>.Entry[]")}
 
 
+def ran_and_waited(pid):
+    """{thread: (nanoseconds on a CPU, ready and without one)}"""
+    found = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as f:
+                found[tid] = tuple(int(word) for word in f.read().split()[:2])
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def given_more_than(app, times):
+    """A function that waits, given the seconds that something took, until the process has been given so many times as many since now: threads
+    that wait for a CPU get less of the time than the clock says, and the verdict goes by both."""
+    began, before = time.monotonic(), ran_and_waited(app.pid)
+
+    def wait(seconds):
+        while True:
+            now = ran_and_waited(app.pid)
+            ran, waited = (sum(now[tid][i] - before[tid][i] for tid in before.keys() & now.keys()) for i in (0, 1))
+            part = max(ran / (ran + waited), 0.02) if waited else 1
+            if (time.monotonic() - began - seconds) * part > times * seconds:
+                return
+            time.sleep(0.1)
+    return wait
+
+
 class Kinds(LeakCase):
     def each_kind(self, framework, again=False):
         """With the exact way, then without a collection in the same process."""
@@ -95,18 +123,17 @@ class Verdicts(LeakCase):
 
     def check_one_leap(self, app):
         """One array leaps once and stands still, another one has leapt thrice at once and stands: the first may go on, the second does not."""
-        began = time.monotonic()
-        taken = []
+        until = []
 
         def leap(walk):
-            if walk > 1:  # four times as long as it took to leap, and as the walk itself may take
-                time.sleep(max(0, taken[0] + 4 * (taken[0] - began) - time.monotonic()))
+            if walk > 1:  # stands for longer than twice what the leap took, by the clock and by what the process was given of it
+                until[0](time.monotonic() - self.went[0])
                 return
             for mode, times in (("numbers", 1), ("stream", 7)):
                 details = app.ask("grow %s 0" % mode)["details"]
                 each = 4 if mode == "numbers" else 1
                 app.ask("grow %s %d" % (mode, details["capacity_bytes"] // each * times - details["count"] + 1000))
-            taken.append(time.monotonic())
+            until.append(given_more_than(app, 2.5))
         report = self.leak(app, leap)
         said = self.verdicts(report)
         self.assertEqual(said[SERIES["numbers"][0]][1], "uncertain", report["holders"])
