@@ -20,7 +20,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libkubectl.a $(B)/libagen
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
-$(B)/fuzz/fuzz_allocs: LDFLAGS += -Wl,--wrap=kernel_symbols_load
+$(B)/fuzz/fuzz_allocs $(B)/fuzz/fuzz_exceptions: LDFLAGS += -Wl,--wrap=kernel_symbols_load
 
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
 TOOL_SRC := tests/system/link/hub_tool.c tests/system/controller/fake_hub.c tests/system/storage/storage_tool.c tests/helpers/deny_perf.c \

@@ -3,20 +3,13 @@
 #include "agent/profilers/allocs/alloc_diagnosis.h"
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
+#include "tests/fuzz/fuzz_no_kernel.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-struct kernel_symbols *__wrap_kernel_symbols_load(const char *proc_root);
-
-/* In the place of the real one (tests.mk): this machine's kernel is no part of an input, and five megabytes to read for each. */
-struct kernel_symbols *__wrap_kernel_symbols_load(const char *proc_root)
-{
-	(void)proc_root;
-	return NULL;
-}
 
 /* Every other address has a name. */
 static int resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)
