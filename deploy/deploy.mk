@@ -69,7 +69,7 @@ CAN_CROSS = $(and $(shell command -v $(GNU_$(OTHER))-gcc), \
 	$(shell PKG_CONFIG_LIBDIR=/usr/lib/$(GNU_$(OTHER))/pkgconfig:/usr/share/pkgconfig pkg-config --exists $(PKGS) 2>/dev/null && echo yes))
 STAGE = $(abspath $(RELEASE))/stage/drdotnet-$(VERSION)-linux-
 release: all ## archives, images, chart, manifests, bills of materials, provenance and checksums into build/dist/, signed with the keys that it is given
-	$(if $(DRAFT),@echo 'release: a draft: nobody asked how long the fuzzers have run',@python3 tests/fuzz/record.py)
+	$(if $(DRAFT),@echo 'release: a draft: nobody asked how long the fuzzers have run',@python3 tests/fuzz/long/record.py)
 	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
 	+@$(MAKE) -s --no-print-directory install DESTDIR= PREFIX=$(STAGE)$(ARCH) > /dev/null
 	+$(if $(CAN_CROSS),@$(MAKE) -s --no-print-directory ARCH=$(OTHER) install DESTDIR= PREFIX=$(STAGE)$(OTHER) > /dev/null, \

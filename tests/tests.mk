@@ -92,11 +92,11 @@ FUZZ_JOBS ?= $(JOBS)
 .PHONY: fuzz fuzz-coverage
 fuzz: ## until every fuzzer has run FUZZ_SECONDS (3600) on these sources, in rounds of FUZZ_ROUND (600), FUZZ_JOBS at a time; ONLY=name chooses
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
-	@python3 tests/fuzz/fuzz.py run --seconds $(FUZZ_SECONDS) --round $(FUZZ_ROUND) --jobs $(FUZZ_JOBS) $(ONLY)
+	@python3 tests/fuzz/long/fuzz.py run --seconds $(FUZZ_SECONDS) --round $(FUZZ_ROUND) --jobs $(FUZZ_JOBS) $(ONLY)
 
 fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzing.md
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=cover fuzz-bin
-	@python3 tests/fuzz/fuzz.py coverage
+	@python3 tests/fuzz/long/fuzz.py coverage
 
 # programs whose sessions wait at the steps that a test names (common/base/step.h)
 .PHONY: faults-programs faults

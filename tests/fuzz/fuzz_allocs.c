@@ -3,7 +3,6 @@
 #include "agent/profilers/allocs/alloc_diagnosis.h"
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
-#include "tests/fuzz/fuzz_no_kernel.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

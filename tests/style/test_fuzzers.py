@@ -5,7 +5,7 @@ import re
 import tempfile
 import unittest
 
-from tests.fuzz import fuzz, record
+from tests.fuzz.long import fuzz, record
 from tests.lib import proc
 
 

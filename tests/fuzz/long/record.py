@@ -1,4 +1,4 @@
-"""How long each fuzzer has run, and on which state of the sources: tests/fuzz/runs.json, which `make fuzz` writes and which is committed.
+"""How long each fuzzer has run, and on which state of the sources: tests/fuzz/long/runs.json, which `make fuzz` writes and which is committed.
 
 Time counts for the state it was run on alone: a fuzzer whose own source or one of whose parsers has changed since begins anew, and what was
 run before is kept apart ("earlier"). Seconds are CPU seconds of the fuzzer, so that a machine with other work counts for less.
@@ -14,8 +14,8 @@ import os
 import re
 import sys
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
-RUNS = os.path.join(ROOT, "tests/fuzz/runs.json")
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+RUNS = os.path.join(ROOT, "tests/fuzz/long/runs.json")
 RELEASE_SECONDS = 3600
 ROOMS = ("common", "agent", "controller", "profiler")
 PARSES = re.compile(r"^[a-z][\w \*]*?\b(\w+_(?:parse|decode|from_json|from_hex|inspect|read|load|unescape)(?:_\w+)?)\(", re.M)
@@ -122,7 +122,7 @@ def lacking(table, states, needed):
 def main():
     wrong = unlisted() + lacking(runs(), {name: state(name) for name in fuzzers()}, RELEASE_SECONDS)
     if wrong:
-        print("\n".join(wrong), "%d reasons not to release: `make fuzz` goes on where it stopped; commit tests/fuzz/runs.json" % len(wrong), sep="\n")
+        print("\n".join(wrong), "%d reasons not to release: `make fuzz` goes on where it stopped; commit tests/fuzz/long/runs.json" % len(wrong), sep="\n")
     return 1 if wrong else 0
 
 

@@ -3,7 +3,7 @@
 
 usage: fuzz.py run [--seconds N] [--round N] [--jobs N] [NAME...]
                           until each fuzzer has run for N CPU seconds on the sources as they are, at low priority: those that have run least
-                          come first, a round each, and again; what other runs and machines have done counts (tests/fuzz/runs.json)
+                          come first, a round each, and again; what other runs and machines have done counts (tests/fuzz/long/runs.json)
        fuzz.py coverage   replays seeds and found inputs; writes the tables of docs/fuzzing.md
 
 The inputs that a fuzzer has found stay in build/fuzz-corpus/<name>/. An input that breaks a fuzzer is written to build/fuzz-finds/, and that
@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 
-sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")))
-from tests.fuzz import record  # noqa: E402
+sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../../..")))
+from tests.fuzz.long import record  # noqa: E402
 
 ROOT = record.ROOT
 SEEDS = os.path.join(ROOT, "tests/fuzz/corpus")
