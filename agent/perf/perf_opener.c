@@ -81,7 +81,7 @@ static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 		.exclude_hv = 1,
 		.exclude_kernel = !o->kernel,
 		.exclude_callchain_kernel = !o->kernel_chains,
-		.disabled = 0,
+		.disabled = !o->follow_threads,
 	};
 	if (o->switches) {
 		a->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
@@ -91,8 +91,8 @@ static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 		a->exclude_idle = 0;
 	}
 	if (o->switches && o->part == PERF_PART_RECORDS) {
-		a->config = PERF_COUNT_SW_DUMMY;
-		a->sample_period = 0;
+		a->config = o->follow_threads ? PERF_COUNT_SW_DUMMY : PERF_COUNT_SW_CONTEXT_SWITCHES;
+		a->sample_period = o->follow_threads ? 0 : PERF_TALLY_SWITCHES;
 		a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 		a->sample_max_stack = 0;
 		a->comm = 0;

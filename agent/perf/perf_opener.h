@@ -15,6 +15,8 @@ enum perf_part { /* of what is asked about context switches: a ring that is full
 	PERF_PART_RECORDS, /* of each switch */
 };
 
+#define PERF_TALLY_SWITCHES 64 /* an event of PERF_PART_RECORDS overflows once in so many: agent/perf/perf_leave.h */
+
 struct perf_opener {
 	bool follow_threads; /* events of a thread, which those that it starts inherit */
 	int group_fd;        /* a control group's folder, borrowed: its processes alone; -1: no matter which */
@@ -35,7 +37,8 @@ void perf_opener_init(struct perf_opener *o, int64_t frequency_hertz, bool kerne
 /* Wishes for a record of each context switch, and a sample with the stack's top of one in `period` at which a thread loses its CPU. */
 void perf_opener_init_switches(struct perf_opener *o, uint64_t period);
 
-/* An event of `tid` (-1: all that runs there, of the group if there is one) on `cpu`; it runs at once. Returns its descriptor, or -1 with errno. */
+/* An event of `tid` (-1: all that runs there, of the group if there is one) on `cpu`. That of a thread runs at once, the other one when it is given leave
+ * (agent/perf/perf_leave.h). Returns its descriptor, or -1 with errno. */
 int perf_opener_open(struct perf_opener *o, pid_t tid, int cpu);
 
 #endif

@@ -18,6 +18,7 @@
 #define FIRST_MS 5 /* until there is a first sample */
 #define MAX_NAMES 1024
 #define MAX_SWITCHES (1u << 20)
+#define STALL_NS 1000000000 /* without a turn: twice what a ring holds */
 #define RECORD_MS 1 /* a record is in its ring so long after the time that it bears */
 
 struct thread_name {
@@ -37,7 +38,9 @@ struct perf_pump {
 	size_t name_count, name_cap;
 	struct perf_switch *switches;
 	size_t switch_count, switch_cap;
-	uint64_t dropped, dropped_switches, missing;
+	uint64_t dropped, dropped_switches, missing, stalls;
+	int64_t stalled_ns;
+	int64_t turn_ns;    /* of the last drain's end */
 	int64_t drained_ns; /* what bears an earlier time has been read */
 	/* the taker's */
 	struct pending_samples taken;
@@ -79,12 +82,17 @@ static void keep_switch(void *ctx, const struct perf_switch *x)
 
 static void drain_sampler(struct perf_pump *p)
 {
-	int64_t before_ns = clock_mono_ns() - RECORD_MS * 1000000;
+	int64_t now_ns = clock_mono_ns(), before_ns = now_ns - RECORD_MS * 1000000;
 	perf_sampler_drain(p->sampler, on_sample, keep_thread_name, keep_switch, p);
 	const struct perf_sampler_stats *stats = perf_sampler_stats(p->sampler);
 	pthread_mutex_lock(&p->lock);
 	p->drained_ns = before_ns;
-	p->missing = stats->lost + stats->malformed + p->dropped_switches;
+	if (now_ns - p->turn_ns > STALL_NS) { /* this thread did not run */
+		p->stalled_ns += now_ns - p->turn_ns;
+		p->stalls++;
+	}
+	p->turn_ns = clock_mono_ns();
+	p->missing = stats->lost + stats->malformed + p->dropped_switches + p->stalls;
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -123,6 +131,7 @@ struct perf_pump *perf_pump_start(struct perf_sampler *s, struct err *e)
 {
 	struct perf_pump *p = mem_alloc(sizeof *p);
 	p->sampler = s;
+	p->turn_ns = clock_mono_ns();
 	p->stopped = true;
 	pthread_mutex_init(&p->lock, NULL);
 	p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -187,6 +196,11 @@ void perf_pump_stop(struct perf_pump *p)
 int64_t perf_pump_cpu_ns(const struct perf_pump *p)
 {
 	return p->cpu_ns;
+}
+
+int64_t perf_pump_stalled_ns(const struct perf_pump *p)
+{
+	return p->stalled_ns;
 }
 
 uint64_t perf_pump_dropped(const struct perf_pump *p)

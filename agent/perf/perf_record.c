@@ -3,6 +3,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#define TALLY_WORDS 3 /* header | u32 pid, u32 tid | u64 time: a chain would say at least that it is empty */
+
 /* Values of a call chain from here up are not addresses but say where the following ones are (PERF_CONTEXT_*). */
 #define CONTEXT_LEAST ((uint64_t)PERF_CONTEXT_MAX)
 
@@ -137,6 +139,10 @@ int perf_record_parse(const uint64_t *w, size_t bytes, struct perf_record *out)
 	*out = (struct perf_record){.kind = PERF_KIND_OTHER};
 	switch (h.type) {
 	case PERF_RECORD_SAMPLE:
+		if (words == TALLY_WORDS) {
+			out->kind = PERF_KIND_TALLY;
+			return 0;
+		}
 		out->kind = PERF_KIND_SAMPLE;
 		return parse_sample(w, words, h.misc, &out->u.sample);
 	case PERF_RECORD_LOST: /* header | u64 id | u64 lost */

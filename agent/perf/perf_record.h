@@ -19,6 +19,7 @@
 enum perf_kind {
 	PERF_KIND_OTHER,    /* well-formed and of no interest */
 	PERF_KIND_SAMPLE,
+	PERF_KIND_TALLY,    /* an event counted so many switches; nothing of a stack */
 	PERF_KIND_LOST,     /* `count` records did not fit the ring */
 	PERF_KIND_THROTTLE, /* the kernel paused the event */
 	PERF_KIND_COMM,     /* a thread was named */

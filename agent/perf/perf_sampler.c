@@ -1,6 +1,8 @@
 #include "agent/perf/perf_sampler.h"
 
 #include "agent/perf/perf_group.h"
+#include "agent/perf/perf_keeper.h"
+#include "agent/perf/perf_leave.h"
 #include "agent/perf/perf_opener.h"
 #include "agent/perf/perf_permission.h"
 #include "agent/perf/perf_ring.h"
@@ -13,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +32,7 @@ struct cpu_ring {
 	int fd; /* the event that owns the ring; also in `events` */
 	enum perf_part part;
 	struct perf_ring ring;
+	struct perf_leave leave; /* PERF_WAY_CPU */
 };
 
 struct perf_sampler {
@@ -46,11 +50,14 @@ struct perf_sampler {
 	size_t tid_count, tid_cap;
 	struct perf_sampler_stats stats;
 	struct perf_bounce bounce;
+	struct perf_keeper keeper; /* PERF_WAY_THREAD */
+	pthread_mutex_t lock;      /* no event begins again after the stop, which another thread may call */
+	bool stopped;
 };
 
 struct drain {
 	struct perf_sampler *s;
-	enum perf_part part; /* of the ring */
+	struct cpu_ring *ring;
 	perf_sample_fn *on_sample;
 	perf_comm_fn *on_comm;
 	perf_switch_fn *on_switch;
@@ -85,6 +92,7 @@ static int add_ring(struct perf_sampler *s, int cpu, int fd, struct err *e)
 	struct cpu_ring r = {.cpu = cpu, .fd = fd, .part = s->opener.part};
 	if (map_ring(s, &r, e) < 0)
 		return -1;
+	perf_leave_init(&r.leave, &s->opener);
 	/* Edge-triggered: the event of a thread that has ended would be ready for ever. */
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0) {
@@ -263,6 +271,7 @@ static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, en
 	s->opener.part = o->switches && (way == PERF_WAY_CPU || has_few_threads(o)) ? PERF_PART_STACKS : PERF_PART_BOTH;
 	s->opener.group_fd = s->group.fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
 
@@ -290,6 +299,17 @@ static bool open_all(struct perf_sampler *s, const struct perf_sampler_options *
 	return open_way(s, o, errnum, e) == 0 && s->ring_count > 0;
 }
 
+/* What ends them is there before they begin, or as soon as they are all there. */
+static int begin_events(struct perf_sampler *s, struct err *e)
+{
+	if (s->way == PERF_WAY_THREAD)
+		return perf_keeper_start(&s->keeper, s->events, s->event_count, e);
+	for (size_t i = 0; i < s->ring_count; i++)
+		if (ioctl(s->rings[i].fd, PERF_EVENT_IOC_REFRESH, s->rings[i].leave.limit) < 0)
+			return err_set_errno(e, errno, "enabling a perf event");
+	return 0;
+}
+
 /* Takes the group, which may be none. */
 static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum perf_way way, struct perf_group *group, struct err *e)
 {
@@ -297,7 +317,7 @@ static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum
 	struct err inner = ERR_INIT;
 	int errnum = 0;
 	int64_t started_ns = clock_mono_ns();
-	if (open_all(s, o, &errnum, &inner)) {
+	if (open_all(s, o, &errnum, &inner) && begin_events(s, &inner) == 0) {
 		/* The first event of a group, or of a thread, makes the kernel wait for all CPUs before it is there. */
 		s->started_ns = way == PERF_WAY_CPU && !perf_sampler_filtered(s) ? started_ns : clock_mono_ns();
 		return s;
@@ -341,6 +361,8 @@ void perf_sampler_close(struct perf_sampler *s)
 	drop_all(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
+	perf_keeper_end(&s->keeper);
+	pthread_mutex_destroy(&s->lock);
 	perf_group_close(&s->group);
 	free(s->rings);
 	free(s->events);
@@ -395,7 +417,11 @@ static void on_record(void *ctx, const struct perf_record *r)
 	uint32_t pid = (uint32_t)d->s->pid;
 	bool all = pid == 0;
 	switch (r->kind) {
+	case PERF_KIND_TALLY:
+		perf_leave_overflow(&d->ring->leave);
+		break;
 	case PERF_KIND_SAMPLE:
+		perf_leave_overflow(&d->ring->leave);
 		if (r->u.sample.pid != pid && !all) {
 			stats->other_samples++;
 			break;
@@ -414,7 +440,8 @@ static void on_record(void *ctx, const struct perf_record *r)
 		d->on_switch(d->ctx, &r->u.change);
 		break;
 	case PERF_KIND_LOST:
-		*(d->part == PERF_PART_STACKS ? &stats->lost_stacks : &stats->lost) += r->u.lost;
+		perf_leave_lost(&d->ring->leave, r->u.lost);
+		*(d->ring->part == PERF_PART_STACKS ? &stats->lost_stacks : &stats->lost) += r->u.lost;
 		break;
 	case PERF_KIND_THROTTLE:
 		stats->throttled++;
@@ -425,6 +452,20 @@ static void on_record(void *ctx, const struct perf_record *r)
 	}
 }
 
+/* The rings have been read: the events may go on, or begin. */
+static void give_leave(struct perf_sampler *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->ring_count && s->way == PERF_WAY_CPU && !s->stopped; i++) {
+		int due = perf_leave_due(&s->rings[i].leave, clock_mono_ns());
+		if (due)
+			ioctl(s->rings[i].fd, PERF_EVENT_IOC_REFRESH, due);
+	}
+	if (s->way == PERF_WAY_THREAD && !s->stopped)
+		perf_keeper_beat(&s->keeper, s->events, s->event_count);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, perf_switch_fn *on_switch, void *ctx)
 {
 	struct drain d = {.s = s, .on_sample = on_sample, .on_comm = on_comm, .on_switch = on_switch, .ctx = ctx};
@@ -432,15 +473,19 @@ void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_
 	while (epoll_wait(s->epoll_fd, ready, 16, 0) == 16)
 		; /* the edges are used up: all rings are read now */
 	for (size_t i = 0; i < s->ring_count; i++) {
-		d.part = s->rings[i].part;
+		d.ring = &s->rings[i];
 		s->stats.malformed += perf_ring_read(&s->rings[i].ring, &s->bounce, on_record, &d);
 	}
+	give_leave(s);
 }
 
 void perf_sampler_stop(struct perf_sampler *s)
 {
+	pthread_mutex_lock(&s->lock);
+	s->stopped = true;
 	for (size_t i = 0; i < s->event_count; i++)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	pthread_mutex_unlock(&s->lock);
 }
 
 const struct perf_sampler_stats *perf_sampler_stats(const struct perf_sampler *s)

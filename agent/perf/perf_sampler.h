@@ -63,7 +63,8 @@ size_t perf_sampler_event_count(const struct perf_sampler *s);
 /* Readable when a part of a ring is full. */
 int perf_sampler_fd(const struct perf_sampler *s);
 
-/* Hands over what the rings hold, one CPU's after the other's. `on_comm` and `on_switch` may be NULL. */
+/* Hands over what the rings hold, one CPU's after the other's, and lets the events go on: those of a sampler that is not drained for two seconds end in the
+ * kernel, and begin again with the next call (agent/perf/perf_leave.h, perf_keeper.h). `on_comm` and `on_switch` may be NULL. */
 void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, perf_switch_fn *on_switch, void *ctx);
 
 /* No further samples; what the rings hold may still be drained. */

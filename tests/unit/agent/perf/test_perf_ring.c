@@ -16,7 +16,7 @@ struct fake {
 };
 
 struct seen {
-	int samples, lost, comms, forks, others;
+	int samples, tallies, lost, comms, forks, others;
 	uint64_t lost_sum, kernel_sum, user_sum;
 	struct perf_sample last;
 	char comm[16];
@@ -54,6 +54,9 @@ static void see(void *ctx, const struct perf_record *r)
 			s->kernel_sum += r->u.sample.kernel[i];
 		for (size_t i = 0; i < r->u.sample.user_depth; i++)
 			s->user_sum += r->u.sample.user[i];
+		break;
+	case PERF_KIND_TALLY:
+		s->tallies++;
 		break;
 	case PERF_KIND_LOST:
 		s->lost++;
@@ -126,7 +129,8 @@ static const struct {
 	{"a chain as long as the record", {0, 1, 2, 2, U, 9}, 6, 0, 1, 0, 0, 0, 0},
 	{"a chain longer than the record by one", {0, 1, 2, 3, U, 9}, 6, 1, 0, 0, 0, 0, 0},
 	{"a chain length that overflows", {0, 1, 2, UINT64_MAX, U, 9}, 6, 1, 0, 0, 0, 0, 0},
-	{"a record too short for its chain length", {0, 1, 2}, 3, 1, 0, 0, 0, 0, 0},
+	{"a record too short for what every sample has", {0, 1}, 2, 1, 0, 0, 0, 0, 0},
+	{"a tally, which has no chain", {0, 1, 2}, 3, 0, 0, 0, 0, 0, 0},
 	{"user addresses in two runs", {0, 1, 2, 4, U, 9, U, 9}, 8, 1, 0, 0, 0, 0, 0},
 	{"addresses before any context", {0, 1, 2, 2, 5, 6}, 6, 0, 1, 0, 0, 0, 0},
 };
@@ -143,6 +147,7 @@ Test(perf_ring, checks_samples)
 		put(&f, words, rows[i].count);
 		cr_expect_eq(perf_ring_read(&f.ring, &f.bounce, see, &s), rows[i].malformed, "%s", rows[i].what);
 		cr_expect_eq(s.samples, rows[i].samples, "%s", rows[i].what);
+		cr_expect_eq(s.tallies, rows[i].count == 3, "%s", rows[i].what);
 		cr_expect_not(s.last.in_kernel);
 	}
 }

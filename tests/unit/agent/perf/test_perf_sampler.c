@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -298,7 +299,7 @@ static uint64_t many_switches(bool few_descriptors, struct perf_sampler_stats *o
 Test(perf_switches, are_all_there_where_stacks_are_lost, .timeout = 120)
 {
 	struct perf_sampler_stats stats;
-	cr_expect_geq(many_switches(false, &stats), 2 * SWITCHES);
+	cr_expect_geq(many_switches(false, &stats), 2 * SWITCHES - SWITCHES / 50, "on a busy machine a sleep may be over before it begins");
 	cr_expect_gt(stats.lost_stacks, 0);
 	cr_expect_eq(stats.lost, 0);
 }
@@ -311,4 +312,117 @@ Test(perf_switches, share_the_ring_of_the_stacks_where_descriptors_are_short, .t
 	cr_expect_gt(many_switches(true, &stats), 0);
 	cr_expect_eq(stats.lost_stacks, 0);
 	cr_expect_gt(stats.lost, 0);
+}
+
+/* who empties no rings ---------------------------------------------------------------------------------------------------- */
+
+/* What the events of this process have counted so far, by the kernel's account. */
+static uint64_t counted(void)
+{
+	uint64_t sum = 0, count;
+	char link[64];
+	AUTO_DIR DIR *dir = opendir("/proc/self/fd");
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		ssize_t n = readlinkat(dirfd(dir), d->d_name, link, sizeof link - 1);
+		if (n > 0 && strstr((link[n] = '\0', link), "[perf_event]") && read(atoi(d->d_name), &count, sizeof count) == sizeof count)
+			sum += count;
+	}
+	return sum;
+}
+
+/* While the process uses CPU time nothing is counted any more. */
+static bool ended_within(pid_t pid, int64_t most_ns)
+{
+	int64_t from_ns = cpu_ns(pid), at_ns;
+	uint64_t before;
+	do {
+		at_ns = cpu_ns(pid);
+		before = counted();
+		while (cpu_ns(pid) - at_ns < 200000000)
+			clock_sleep_until_ms(clock_mono_ms() + 20);
+	} while (counted() != before && cpu_ns(pid) - from_ns < most_ns);
+	return counted() == before;
+}
+
+static void end_and_go_on(struct perf_sampler *s, pid_t pid)
+{
+	uint64_t before;
+	cr_expect(ended_within(pid, INT64_C(60000000000)), "the events go on though nobody empties the rings");
+	struct perf_sampler_stats stats = *perf_sampler_stats(s);
+	before = counted();
+	while (perf_sampler_stats(s)->samples < stats.samples + HERTZ) { /* more than the rings held: the kernel takes new ones */
+		clock_sleep_until_ms(clock_mono_ms() + 20);
+		perf_sampler_drain(s, ignore_sample, NULL, NULL, NULL);
+	}
+	cr_expect_gt(counted(), before);
+	perf_sampler_stop(s);
+	before = counted();
+	perf_sampler_drain(s, ignore_sample, NULL, NULL, NULL);
+	int64_t at_ns = cpu_ns(pid);
+	while (cpu_ns(pid) - at_ns < 50000000)
+		clock_sleep_until_ms(clock_mono_ms() + 20);
+	cr_expect_eq(counted(), before, "nothing begins again after the stop");
+	perf_sampler_close(s);
+}
+
+Test(perf_sampler, ends_in_the_kernel_for_a_container)
+{
+	pid_t target = run_in(ground.top);
+	struct perf_sampler *s = open_on(target, false);
+	cr_expect(perf_sampler_filtered(s));
+	end_and_go_on(s, target);
+}
+
+Test(perf_sampler, ends_in_the_kernel_for_all_processes)
+{
+	pid_t target = run_in(ground.top);
+	end_and_go_on(open_on(target, true), target);
+}
+
+Test(perf_sampler, ends_by_its_keeper_for_threads)
+{
+	pid_t target = run_in(ground.top);
+	char path[32];
+	struct err e = ERR_INIT;
+	snprintf(path, sizeof path, "/proc/%d", (int)target);
+	AUTO_FD int proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct perf_sampler_options o = {.pid = target, .proc_fd = proc_fd, .frequency_hertz = HERTZ, .stacks = true, .only_thread_way = true};
+	struct perf_sampler *s = perf_sampler_open(&o, &e);
+	cr_assert(s, "%s", e.message);
+	cr_expect_eq(perf_sampler_way(s), PERF_WAY_THREAD);
+	end_and_go_on(s, target);
+	cr_expect_eq(waitpid(-1, NULL, WNOHANG), 0, "its process has been waited for");
+}
+
+/* Who sleeps all the time pays for each switch, and uses little CPU time. */
+Test(perf_sampler, ends_in_the_kernel_for_switches)
+{
+	int go[2], done[2];
+	char path[32], c;
+	uint64_t before, switches = 0;
+	struct err e = ERR_INIT;
+	cr_assert_eq(pipe2(go, O_CLOEXEC) + pipe2(done, O_CLOEXEC), 0);
+	pid_t pid = ground.children[ground.child_count++] = sleep_often(go[0], done[1]);
+	cr_assert(move(ground.top, pid));
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	AUTO_FD int proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct perf_sampler_options o = {.pid = pid, .proc_fd = proc_fd, .switches = 9, .stacks = true};
+	struct perf_sampler *s = perf_sampler_open(&o, &e);
+	cr_assert(s, "%s", e.message);
+	cr_expect(perf_sampler_filtered(s));
+	int rounds = 0;
+	do {
+		before = counted();
+		cr_expect(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1);
+		cr_expect(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1);
+	} while (counted() != before && ++rounds < 500);
+	cr_expect_lt(rounds, 500, "switches are recorded though nobody empties the rings");
+	for (int i = 0; i < 20; i++) {
+		perf_sampler_drain(s, ignore_sample, NULL, count_switch, &switches);
+		before = switches;
+		cr_expect(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1);
+	}
+	perf_sampler_drain(s, ignore_sample, NULL, count_switch, &switches);
+	cr_expect_gt(switches, before, "they are recorded again");
+	perf_sampler_close(s);
 }
