@@ -26,6 +26,18 @@ void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen
 	va_end(args);
 }
 
+void limits_note_stall(struct limits *l, int64_t ns)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->list[i].name, "stalled") == 0 && l->list[i].seen >= ns)
+			return;
+	if (ns > 0)
+		limits_note(l, "stalled", -1, ns,
+			    "The profiler did not run for %.1f seconds (it was stopped or frozen, or got no CPU): what the process did then was not measured, "
+			    "and is in no figure of samples, stacks or waits.",
+			    (double)ns / 1e9);
+}
+
 void limits_note_callers(struct limits *l, int64_t stacks, int64_t incomplete)
 {
 	limits_note(l, "callers", stacks, stacks - incomplete,

@@ -26,6 +26,9 @@ struct limits {
 void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen, const char *meaning, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* "stalled": the profiler did not run for so long in all; 0: it always did. Of several notes the longest holds. */
+void limits_note_stall(struct limits *l, int64_t ns);
+
 /* "callers": of stacks that the library took, those that may lack some. */
 void limits_note_callers(struct limits *l, int64_t stacks, int64_t incomplete);
 

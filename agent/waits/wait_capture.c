@@ -5,7 +5,7 @@
 double wait_capture_scale(const struct wait_capture *c)
 {
 	int64_t before_ns = c->looked_from_ns > c->started_ns ? c->looked_from_ns - c->started_ns : 0, beside_ns = c->recorded_ns - before_ns;
-	return c->looks && beside_ns > 0 ? (double)(c->ended_ns - c->started_ns - before_ns) / (double)beside_ns : 1;
+	return c->looks && beside_ns > 0 ? (double)(c->ended_ns - c->started_ns - before_ns - c->stalled_ns) / (double)beside_ns : 1;
 }
 
 double wait_capture_switches(const struct wait_capture *c)

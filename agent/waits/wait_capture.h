@@ -24,6 +24,7 @@ struct wait_capture {
 	int64_t looked_from_ns;    /* where there are looks: since then, CLOCK_MONOTONIC, they tell the times; until then each switch was recorded */
 	int64_t unseen_ns;         /* waiting that looks found, without a stack */
 	int64_t recorded_ns;       /* for so long switches were recorded */
+	int64_t stalled_before_looks_ns, stalled_ns; /* so long nobody was there to look: before looked_from_ns, or without looks; later */
 	struct wait_window *windows; /* in which hardly a record is missing, by time */
 	size_t window_count, window_cap;
 	struct err refused;        /* perf events were, by this; else zeroed */

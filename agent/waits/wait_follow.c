@@ -308,7 +308,7 @@ static void note_window(struct wait_follow *o, int64_t to_ns)
 	o->switches = switches;
 	if (o->record.perf)
 		c->period = o->record.plan.period;
-	if (!o->record.perf || o->record.missing * MISSING_PART > recorded)
+	if (!o->record.perf || perf_pump_stalled_ns(o->record.pump) > 0 || o->record.missing * MISSING_PART > recorded)
 		return;
 	GROW(c->windows, c->window_count, c->window_cap);
 	c->windows[c->window_count++] = (struct wait_window){o->record.opened_ns, to_ns};
@@ -459,6 +459,8 @@ void wait_follow_take(struct wait_follow *o)
 	o->capture.lost = o->record.lost;
 	o->capture.dropped = o->record.dropped;
 	o->capture.recorded_ns = o->record.covered_ns;
+	o->capture.stalled_before_looks_ns = o->record.stalled_ns;
+	o->capture.stalled_ns = o->looks.stalled_ns;
 	o->capture.looks = o->looks.looks;
 	o->capture.unseen_ns = o->looks.unseen_ns;
 	cpu_collect_free(o->collect);

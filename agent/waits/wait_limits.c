@@ -7,6 +7,7 @@ void wait_limits_note(const struct wait_capture *c, struct limits *l)
 {
 	if (!c->log)
 		return;
+	limits_note_stall(l, c->stalled_before_looks_ns + c->stalled_ns);
 	if (c->lost)
 		limits_note(l, "records", -1, (int64_t)c->lost, "%llu %s of context switches %s lost: waits next to them are missing.",
 			    (unsigned long long)c->lost, size_text_plural((double)c->lost, "record", "records"),

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LATE_NS 1000000000 /* who looks was stopped, or got no CPU */
+
 void wait_looks_init(struct wait_looks *l, struct wait_log *log, int64_t first_ns)
 {
 	*l = (struct wait_looks){.log = log, .first_ns = first_ns};
@@ -16,9 +18,11 @@ void wait_looks_fini(struct wait_looks *l)
 	*l = (struct wait_looks){0};
 }
 
-void wait_looks_begin(struct wait_looks *l, int64_t now_ns)
+void wait_looks_begin(struct wait_looks *l, int64_t now_ns, int64_t due_ns)
 {
 	l->now_ns = now_ns;
+	l->late = l->last_ns && due_ns && now_ns - due_ns > LATE_NS;
+	l->stalled_ns += l->late ? now_ns - l->last_ns : 0;
 	l->looks++;
 	for (size_t i = 0; i < l->count; i++)
 		l->threads[i].met = false;
@@ -44,10 +48,16 @@ struct look_thread *wait_looks_thread(struct wait_looks *l, uint32_t tid)
 	return &l->threads[low];
 }
 
-/* Between the last look and this one. */
-static int64_t middle_ns(const struct wait_looks *l)
+/* When what was seen at the last look ended: of a long time nothing is guessed. */
+static int64_t ended_ns(const struct wait_looks *l)
 {
-	return l->last_ns ? l->last_ns + (l->now_ns - l->last_ns) / 2 : l->first_ns;
+	return !l->last_ns ? l->first_ns : l->late ? l->last_ns : l->last_ns + (l->now_ns - l->last_ns) / 2;
+}
+
+/* When what is seen at this look began. */
+static int64_t began_ns(const struct wait_looks *l)
+{
+	return l->late ? l->now_ns : ended_ns(l);
 }
 
 static void end_looked(struct wait_looks *l, struct look_thread *t, int64_t at_ns, bool open)
@@ -90,11 +100,11 @@ void wait_looks_times(struct wait_looks *l, struct look_thread *t, const struct 
 
 void wait_looks_change(struct wait_looks *l, struct look_thread *t, uint64_t ran, bool asleep, const struct wait_event *stack)
 {
-	end_looked(l, t, middle_ns(l), false);
+	end_looked(l, t, ended_ns(l), false);
 	t->ran = ran;
 	t->asleep = asleep;
 	t->began_before = asleep && !l->last_ns;
-	t->from_ns = middle_ns(l);
+	t->from_ns = began_ns(l);
 	t->seen_ns = l->now_ns;
 	t->stack_ns = asleep ? stack->time_ns : 0;
 	t->lock = asleep ? stack->lock : 0;
@@ -123,7 +133,7 @@ void wait_looks_end(struct wait_looks *l)
 			l->threads[kept++] = l->threads[i];
 			continue;
 		}
-		end_looked(l, &l->threads[i], middle_ns(l), false);
+		end_looked(l, &l->threads[i], ended_ns(l), false);
 		log_reading(l, &l->threads[i]);
 	}
 	l->count = kept;

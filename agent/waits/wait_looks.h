@@ -1,6 +1,6 @@
 /* From looks at threads to waits: who was asleep at two looks and has not run in between waited from one to the other; the time between two looks that differ
- * is halved. So each kind of waiting gets the share of the time that it has, whatever its waits' lengths; how often short ones happen is not known. Pure but
- * for the log that it fills; one thread. */
+ * is halved, or nobody's where the second one came much too late. So each kind of waiting gets the share of the time that it has, whatever its waits' lengths;
+ * how often short ones happen is not known. Pure but for the log that it fills; one thread. */
 #ifndef DRDOTNET_WAIT_LOOKS_H
 #define DRDOTNET_WAIT_LOOKS_H
 
@@ -27,6 +27,8 @@ struct wait_looks {
 	int64_t first_ns;    /* what was there at the first look has been so since */
 	int64_t last_ns;     /* of the last look; 0: there was none */
 	int64_t now_ns;      /* of the look that is under way */
+	int64_t stalled_ns;  /* before looks that came late */
+	bool late;           /* the look that is under way did */
 	int64_t unseen_ns;   /* waiting of which no stack is known */
 	size_t looks;
 };
@@ -34,7 +36,8 @@ struct wait_looks {
 void wait_looks_init(struct wait_looks *l, struct wait_log *log, int64_t first_ns);
 void wait_looks_fini(struct wait_looks *l); /* takes zeroed structs */
 
-void wait_looks_begin(struct wait_looks *l, int64_t now_ns);
+/* It was due at `due_ns`; 0: whenever it comes. */
+void wait_looks_begin(struct wait_looks *l, int64_t now_ns, int64_t due_ns);
 
 /* The thread with that id, which is there at this look; valid until the next call. */
 struct look_thread *wait_looks_thread(struct wait_looks *l, uint32_t tid);

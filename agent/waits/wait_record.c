@@ -71,8 +71,9 @@ void wait_record_close(struct wait_record *r)
 	r->left_group |= perf_sampler_left_group(r->perf);
 	perf_sampler_stop(r->perf);
 	perf_pump_stop(r->pump);
-	int64_t now_ns = clock_mono_ns();
-	r->covered_ns += now_ns - r->opened_ns;
+	int64_t now_ns = clock_mono_ns(), stalled_ns = perf_pump_stalled_ns(r->pump);
+	r->covered_ns += now_ns - r->opened_ns - (r->plan.looks ? stalled_ns : 0);
+	r->stalled_ns += r->plan.looks ? 0 : stalled_ns;
 	r->closed_ns = now_ns;
 	r->closed_cpu_ns = wait_pace_cpu_ns(r->pid);
 	r->closed = true;
@@ -87,13 +88,14 @@ void wait_record_drop(struct wait_record *r)
 	const struct perf_sampler_stats *stats = perf_sampler_stats(r->perf);
 	r->lost += stats->lost + stats->malformed + perf_pump_dropped_switches(r->pump);
 	r->dropped += stats->lost_stacks + perf_pump_dropped(r->pump);
+	bool whole = perf_pump_stalled_ns(r->pump) == 0;
 	perf_pump_free(r->pump);
 	perf_sampler_close(r->perf);
 	r->pump = NULL;
 	r->perf = NULL;
 	r->next_ns = 0;
 	r->cycle_ns += r->cycle_ns ? r->plan.cycle_ns : 0; /* one window in each */
-	if (r->plan.window_ns < r->plan.cycle_ns && r->closed_ns - r->opened_ns >= r->plan.window_ns)
+	if (whole && r->plan.window_ns < r->plan.cycle_ns && r->closed_ns - r->opened_ns >= r->plan.window_ns)
 		r->plan = plan_for(r, r->closed_ns, r->closed_cpu_ns);
 }
 

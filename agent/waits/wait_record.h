@@ -20,6 +20,7 @@ struct wait_record {
 	bool closed;               /* the window's last records may be taken */
 	int64_t opened_ns, next_ns, cycle_ns;
 	int64_t covered_ns;        /* of windows that are over */
+	int64_t stalled_ns;        /* of those without looks: the pump did not run for so long */
 	uint64_t period;           /* of the window that is open: at random about the plan's */
 	uint64_t taken;            /* switches since `rated_ns`, with those that are missing */
 	int64_t rated_ns, rated_cpu_ns, closed_ns, closed_cpu_ns;

@@ -102,7 +102,7 @@ void wait_sleepers_look(struct wait_sleepers *w, struct wait_looks *looks, int64
 		return;
 	if (!w->tid_count || ++w->listed >= LIST_EACH)
 		list_sleepers(w, task_fd);
-	wait_looks_begin(looks, now_ns);
+	wait_looks_begin(looks, now_ns, w->next_ns);
 	if (w->starts)
 		cpu_collect_age_maps(w->collect);
 	for (size_t i = 0; i < w->tid_count; i++) {

@@ -340,6 +340,7 @@ static void cpu_session_take(struct attached_session *s)
 	if (o->perf) {
 		perf_pump_stop(o->pump);
 		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
+		limits_note_stall(&s->facts.limits, perf_pump_stalled_ns(o->pump));
 		o->capture.lost_samples = (int64_t)perf_sampler_stats(o->perf)->lost;
 		o->capture.dropped += (int64_t)(perf_sampler_stats(o->perf)->malformed + perf_pump_dropped(o->pump));
 	}

@@ -170,6 +170,7 @@ void exception_samples_close(struct exception_samples *x, struct attached_sessio
 	if (x->perf && s) {
 		perf_pump_stop(x->pump);
 		s->helper_cpu_ns += perf_pump_cpu_ns(x->pump);
+		limits_note_stall(&s->facts.limits, perf_pump_stalled_ns(x->pump));
 	}
 	perf_pump_free(x->pump);
 	perf_sampler_close(x->perf);

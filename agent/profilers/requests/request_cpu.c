@@ -89,6 +89,7 @@ void request_cpu_close(struct request_cpu *c, struct attached_session *s, struct
 	if (c->perf) {
 		perf_pump_stop(c->pump);
 		s->helper_cpu_ns += perf_pump_cpu_ns(c->pump);
+		limits_note_stall(&s->facts.limits, perf_pump_stalled_ns(c->pump));
 		capture->lost_samples = (int64_t)perf_sampler_stats(c->perf)->lost;
 		capture->dropped += (int64_t)(perf_sampler_stats(c->perf)->malformed + perf_pump_dropped(c->pump));
 	}

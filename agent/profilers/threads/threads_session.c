@@ -358,6 +358,7 @@ static void threads_session_take(struct attached_session *s)
 	if (o->perf) {
 		perf_pump_stop(o->pump);
 		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
+		limits_note_stall(&s->facts.limits, perf_pump_stalled_ns(o->pump));
 	}
 	perf_pump_free(o->pump);
 	perf_sampler_close(o->perf);

@@ -7,7 +7,7 @@
 static void look(struct wait_looks *l, int64_t at_ms, bool asleep, uint64_t ran)
 {
 	const struct wait_event stack = {.time_ns = at_ms * MS, .lock = 9};
-	wait_looks_begin(l, at_ms * MS);
+	wait_looks_begin(l, at_ms * MS, 0);
 	struct look_thread *t = wait_looks_thread(l, 7);
 	if (t->ran != ran)
 		wait_looks_change(l, t, ran, asleep, &stack);
@@ -39,6 +39,37 @@ Test(wait_looks, the_time_between_different_looks_is_halved)
 	wait_log_free(log);
 }
 
+/* Who looks did not run between the looks at 20 and 16,020: that time is neither's wait, unless the thread did not run at all. */
+Test(wait_looks, the_time_before_a_late_look_is_nobody_s)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 0);
+	for (int at = 10; at <= 20; at += 10) {
+		wait_looks_begin(&l, at * MS, at * MS);
+		for (uint32_t tid = 7; tid <= 8; tid++) {
+			struct look_thread *t = wait_looks_thread(&l, tid);
+			if (t->ran != 1)
+				wait_looks_change(&l, t, 1, true, &(struct wait_event){.time_ns = 10 * MS});
+		}
+		wait_looks_end(&l);
+	}
+	cr_assert_eq(l.stalled_ns, 0);
+	wait_looks_begin(&l, 16020 * MS, 40 * MS);
+	wait_looks_change(&l, wait_looks_thread(&l, 7), 900, true, &(struct wait_event){.time_ns = 16020 * MS});
+	wait_looks_thread(&l, 8);
+	wait_looks_end(&l);
+	cr_assert_eq(l.stalled_ns, 16000 * MS);
+	wait_looks_finish(&l, 16030 * MS);
+	cr_assert_eq(log->wait_count, 3);
+	cr_expect_eq(log->waits[0].in_ns, 20 * MS);
+	cr_expect_eq(log->waits[1].out_ns, 16020 * MS);
+	cr_expect_eq(log->waits[2].out_ns, 0);
+	cr_expect_eq(log->waits[2].in_ns, 16030 * MS, "the kernel says that it slept through all of it");
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}
+
 Test(wait_looks, who_sleeps_at_all_looks_has_waited_all_the_time)
 {
 	struct wait_looks l;
@@ -60,10 +91,10 @@ Test(wait_looks, threads_come_and_end)
 	struct wait_looks l;
 	struct wait_log *log = wait_log_new();
 	wait_looks_init(&l, log, 0);
-	wait_looks_begin(&l, 10 * MS);
+	wait_looks_begin(&l, 10 * MS, 0);
 	wait_looks_change(&l, wait_looks_thread(&l, 3), 1, true, &(struct wait_event){.time_ns = 10 * MS});
 	wait_looks_end(&l);
-	wait_looks_begin(&l, 20 * MS);
+	wait_looks_begin(&l, 20 * MS, 0);
 	wait_looks_change(&l, wait_looks_thread(&l, 2), 1, true, &(struct wait_event){.time_ns = 20 * MS});
 	wait_looks_end(&l);
 	cr_assert_eq(log->wait_count, 1, "3 has ended");
@@ -82,7 +113,7 @@ Test(wait_looks, sleep_without_a_stack_is_counted_as_unseen)
 	struct wait_looks l;
 	struct wait_log *log = wait_log_new();
 	wait_looks_init(&l, log, 0);
-	wait_looks_begin(&l, 10 * MS);
+	wait_looks_begin(&l, 10 * MS, 0);
 	wait_looks_change(&l, wait_looks_thread(&l, 3), 1, true, &(struct wait_event){0});
 	wait_looks_end(&l);
 	wait_looks_finish(&l, 30 * MS);
@@ -119,7 +150,7 @@ Test(wait_looks, a_wait_that_was_recorded_goes_on)
 
 static void read_at(struct wait_looks *l, int64_t at_ms, uint64_t run_ms)
 {
-	wait_looks_begin(l, at_ms * MS);
+	wait_looks_begin(l, at_ms * MS, 0);
 	wait_looks_times(l, wait_looks_thread(l, 7), &(struct wait_reading){.at_ns = at_ms * MS, .run_ns = run_ms * MS});
 	wait_looks_end(l);
 }
