@@ -1,9 +1,10 @@
 """spec.start: NextContainerStart on a real API server: the next container of the target is profiled from its first instruction on."""
 import json
 import os
+import signal
 import unittest
 
-from tests.lib import dotnet, kube, pod, proc
+from tests.lib import dotnet, kube, perf_events, pod, proc
 from tests.system.e2e import test_cluster
 
 OTHERS = dotnet.FRAMEWORKS[:-1] if os.environ.get("DRDOTNET_EVERY_RUNTIME") else ()
@@ -108,6 +109,21 @@ class Starts(test_cluster.ClusterCase):
                 self.arm("second")
             self.assertEqual(self.crash(object_), 2)
         self.check_what_is_left_of_a_crash(self.succeeded("second"))
+
+    def test_an_agent_that_is_stopped_after_the_start(self):
+        """What it samples ends in the kernel, and the report says for how long there was nothing."""
+        agent = self.agent("node-a")
+        self.arm("first")
+        app = self.container(self.pod_object("checkout-1"), "hot")
+        proc.wait_until(lambda: perf_events.counted(agent.pid), 30, "the container is sampled", 0.01)
+        agent.popen.send_signal(signal.SIGSTOP)
+        try:
+            perf_events.wait_until_ended(agent.pid, app.pid, 0, 0.3)
+        finally:
+            agent.popen.send_signal(signal.SIGCONT)
+        report = self.report(self.succeeded("first"))
+        self.assertIn("stalled", [limit["name"] for limit in report["limitsReached"]])
+        self.assertGreater(report["sampling"]["samples"], 0)
 
     def test_a_rollout_of_three_pods(self):
         self.agent("node-a")
