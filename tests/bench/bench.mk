@@ -88,6 +88,12 @@ bench-slow-requests: $(DOTNET_TRACE) ## what SlowRequests costs a web applicatio
 	@tests/apps/publish.sh --app RequestApp net10.0
 	@PYTHONPATH=. python3 tests/bench/slow_requests.py $(BENCH_OPTIONS)
 
+.PHONY: bench-stopped
+bench-stopped: ## throughput of a web application at 60,000 requests/s in the first 15 s after its profiler was stopped (SIGSTOP)
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh --app RequestApp net10.0
+	@PYTHONPATH=. python3 tests/bench/stopped.py $(BENCH_OPTIONS)
+
 .PHONY: bench-heap-graph
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
