@@ -284,7 +284,8 @@ static void note_work(struct attached_session *s)
 	char what[WORK_WORDS_BYTES];
 	if (work_thread_passed())
 		limits_note(&s->facts.limits, "work", (int64_t)WORK_STEPS, -1,
-			    "Not all %s were read: the process's memory or files would take more work than is spent on one (%llu million steps, %lld s of CPU time).",
+			    "Not all %s were read: the process's memory or files would take more work than is spent on one "
+			    "(%llu million steps, %lld s of CPU time).",
 			    work_words(work_thread_passed(), what), (unsigned long long)WORK_STEPS / 1000000, (long long)(WORK_CPU_NS / 1000000000));
 }
 

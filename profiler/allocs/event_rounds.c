@@ -86,7 +86,7 @@ void event_rounds_hold(struct event_rounds *r)
 }
 
 /* Nothing is counted any more, and what was is told. */
-static void begin_rest(struct event_rounds *r, struct channel_io *io, uint64_t rest_ns)
+static void rest_from_now(struct event_rounds *r, struct channel_io *io, uint64_t rest_ns)
 {
 	event_rounds_hold(r);
 	end_round(r, io, r->held_ns, r->held_cpu_ns);
@@ -116,7 +116,7 @@ void event_rounds_tick(struct event_rounds *r, struct channel_io *io)
 		return;
 	uint64_t rest_ns = r->held_ns ? end_round(r, io, r->held_ns, r->held_cpu_ns) : end_round(r, io, now, now_of(CLOCK_PROCESS_CPUTIME_ID));
 	if (rest_ns || r->held_ns)
-		begin_rest(r, io, rest_ns);
+		rest_from_now(r, io, rest_ns);
 }
 
 void event_rounds_stop(struct event_rounds *r, void *info, struct channel_io *io)
@@ -124,7 +124,7 @@ void event_rounds_stop(struct event_rounds *r, void *info, struct channel_io *io
 	if (!event_rounds_running(r))
 		return;
 	if (!r->resting)
-		begin_rest(r, io, 0);
+		rest_from_now(r, io, 0);
 	atomic_store(&r->on, false);
 	event_mask_remove(info, COR_ENABLE_STACK_SNAPSHOT, 0);
 }

@@ -91,7 +91,7 @@ bool channel_io_refuse(struct channel_io *io, uint16_t request, uint32_t code, c
 }
 
 /* Until there is room for more. false: there is nobody to wait for any more. `began_ns`: of all that the flush has waited; 0: it has not, or has told of it. */
-static bool wait_for_room(struct channel_io *io, uint64_t *began_ns)
+static bool wait_for_socket(struct channel_io *io, uint64_t *began_ns)
 {
 	struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
 	int ready = poll(p, 2, *began_ns ? CHANNEL_IO_HOLD_MS : CHANNEL_IO_STALL_MS - CHANNEL_IO_HOLD_MS);
@@ -111,14 +111,14 @@ bool channel_io_flush(struct channel_io *io)
 	size_t sent = 0;
 
 	while (sent < io->out_len && has_socket(io)) {
-		ssize_t n = send(io->fd, io->out + sent, io->out_len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(io->fd, io->out + sent, difference(io->out_len, sent), MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n > 0) {
 			sent += (size_t)n;
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n == 0 || errno != EAGAIN || !wait_for_room(io, &began_ns))
+		if (n == 0 || errno != EAGAIN || !wait_for_socket(io, &began_ns))
 			channel_io_close(io);
 	}
 	io->out_len = 0;

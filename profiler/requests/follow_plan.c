@@ -83,7 +83,7 @@ static void begin_round(struct follow_plan *p, const struct follow_now *now, uin
 }
 
 /* true: its cost asks for a rest. */
-static bool end_round(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
+static bool close_round(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
 	*out = round_until(p, now);
 	uint64_t rest_ns = rest_after(p, difference(now->ns, p->since.ns), (int64_t)out->own_cpu_ns, cost_of_round(p, now));
@@ -101,13 +101,13 @@ enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now
 		p->settled = *now;
 	if (!is_round_over(p, now))
 		return FOLLOW_GO_ON;
-	p->resting = end_round(p, now, out);
+	p->resting = close_round(p, now, out);
 	return p->resting ? FOLLOW_REST : FOLLOW_ROUND;
 }
 
 void follow_plan_break(struct follow_plan *p, const struct follow_now *then, struct follow_round *out)
 {
-	end_round(p, then, out);
+	close_round(p, then, out);
 	p->resting = true;
 }
 

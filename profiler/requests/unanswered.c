@@ -1,6 +1,8 @@
 /* Context: own thread. */
 #include "profiler/requests/unanswered.h"
 
+#include "common/proto/difference.h"
+
 #include "profiler/base/now.h"
 #include "profiler/requests/server_sockets.h"
 
@@ -22,7 +24,7 @@ static void note_unanswered(const struct server_socket *s, void *ctx)
 {
 	const struct search *x = ctx;
 	const struct tcp_facts *t = s->facts;
-	uint64_t age_ms = (now_ns() - x->began_ns) / 1000000; /* as these facts are: a look at thousands of connections may take seconds */
+	uint64_t age_ms = difference(now_ns(), x->began_ns) / 1000000; /* as these facts are: a look at thousands of connections may take seconds */
 
 	if (t->last_data_recv < age_ms + CLOSE_MS || !unanswered_waits(t->bytes_received, t->data_segs_out, t->last_data_recv, t->last_data_sent))
 		return;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a session of SlowRequests leaves behind: two processes of a web application that are asked all the time, and two that are asked nothing, one of each with
-a session and the other without. After a while: requests per second of CPU time of the one against the other's, by turns, before and after; the memory of both, and
-how many activities the runtime's tracker keeps alive (objects of the heap).
+"""What a session of SlowRequests leaves behind: two processes of a web application that are asked all the time, and two that are asked nothing, one of
+each with a session and the other without. After a while: requests per second of CPU time of the one against the other's, by turns, before and after; the
+memory of both, and how many activities the runtime's tracker keeps alive (objects of the heap).
 
 usage: after_slow_requests.py [--framework NAME] [--wait SECONDS] [--turns N] [--seconds N] [--json]
   --wait   between the session and what is measured after it: 600"""

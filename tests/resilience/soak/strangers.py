@@ -30,7 +30,8 @@ PLACES = ("path", "path", "path", "path", "throw", "throw", "sql", "sql", "npgsq
 # Of the library's tables, of names that Linux and the runtime know, of a page and of a request's longest line.
 SIZES = (0, 1, 2, 3, 8, 15, 16, 31, 32, 33, 40, 63, 64, 65, 96, 127, 128, 129, 150, 155, 156, 157, 158, 159, 160, 161, 162, 166, 191, 192, 193, 255, 256, 257,
          383, 384, 511, 512, 513, 1023, 1024, 1025, 2048, 4096, 16384)
-SQL = ("SELECT * FROM t WHERE a = '%s'", 'INSERT INTO "%s" VALUES (1)', "UPDATE t SET a = $tag$%s$tag$", "/* %s */ DELETE FROM t", "SELECT '%s", "EXEC [%s]", "%s")
+SQL = ("SELECT * FROM t WHERE a = '%s'", 'INSERT INTO "%s" VALUES (1)', "UPDATE t SET a = $tag$%s$tag$", "/* %s */ DELETE FROM t", "SELECT '%s",
+       "EXEC [%s]", "%s")
 
 
 class Texts:
@@ -115,7 +116,8 @@ class Stranger(threading.Thread):
         method = self.texts.random.choice(("GET", "POST", "PUT", "DELETE", "PROPFIND", "A", "VERYLONGMETHOD"))
         head = "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Stranger: %s\r\nContent-Length: %d\r\n" % (method, path, place, len(body))
         if self.texts.random.random() < 0.2:
-            head += "Content-Type: application/grpc\r\ntraceparent: %s\r\n" % "".join(self.texts.random.choice("0123456789abcdef-") for _ in range(self.texts.size()))
+            parent = "".join(self.texts.random.choice("0123456789abcdef-") for _ in range(self.texts.size()))
+            head += "Content-Type: application/grpc\r\ntraceparent: %s\r\n" % parent
         status, answer = self.exchange(head.encode() + b"\r\n" + body)
         if status == 200:
             expected = checksum([*path.encode(), *units])
