@@ -8,7 +8,7 @@ using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Http.Features;
 
-/// <summary>What strangers send goes everywhere where a profiler may read it: paths and methods of requests, messages and types of exceptions, SQL texts, calls,
+/// <summary>What strangers send goes everywhere that a profiler may read: paths and methods of requests, messages and types of exceptions, SQL texts, calls,
 /// names of threads, types and methods. A request with the header X-Stranger says where its body (UTF-16) goes; its answer is the sum of all that came, and
 /// /truth/strangers tells how many were given.</summary>
 public static class Strangers
