@@ -72,10 +72,10 @@ static int read_run_word(struct cli_args *a, const char *word, struct err *e)
 	return 0;
 }
 
-/* Its build servers live on, and would have .NET processes that they start later wait for a port that is no more. */
+/* The first .NET process would be the SDK's own. */
 static int check_start(char *const *start, struct err *e)
 {
-	static const char *const kinds[] = {"build", "clean", "msbuild", "pack", "publish", "restore", "run", "test", "tool", "watch"};
+	static const char *const kinds[] = {"run", "test", "tool", "watch"};
 	const char *slash = start[0] ? strrchr(start[0], '/') : NULL, *name = slash ? slash + 1 : start[0];
 
 	if (!name)
@@ -83,7 +83,7 @@ static int check_start(char *const *start, struct err *e)
 	for (size_t i = 0; strcmp(name, "dotnet") == 0 && start[1] && i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(start[1], kinds[i]) == 0)
 			return err_set(e, ERR_INVALID, 0,
-				       "\"dotnet %s\" is a command of the SDK, whose servers outlive it: start the application itself, such as \"dotnet "
+				       "\"dotnet %s\" is a command of the SDK, which would be profiled itself: start the application, such as \"dotnet "
 				       "bin/Release/net10.0/App.dll\"",
 				       kinds[i]);
 	return 0;

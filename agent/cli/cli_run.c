@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -150,7 +151,8 @@ static int open_dir(struct run *r, struct err *e)
 	return r->dir_fd >= 0 ? 0 : err_set_errno(e, errno, "opening %s", r->dir);
 }
 
-/* From here on a signal does not end us but the session; the library is out of the process before we go. */
+/* From here on a signal does not end us but the session; the library is out of the process before we go. Ctrl-Z too: nobody would keep the session's
+ * cost within its bounds while we are stopped. */
 static int catch_run_signals(struct run *r, struct err *e)
 {
 	sigset_t set;
@@ -158,6 +160,7 @@ static int catch_run_signals(struct run *r, struct err *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -206,6 +209,17 @@ static void let_run(const struct run *r)
 		;
 }
 
+/* To somebody who meant to come back to it. */
+static void explain_stop(const struct run *r)
+{
+	struct signalfd_siginfo s;
+	bool stopped = r->launch && launch_stopped(r->launch);
+	while (r->signal_fd >= 0 && read(r->signal_fd, &s, sizeof s) == sizeof s)
+		stopped |= s.ssi_signo == SIGTSTP;
+	if (stopped)
+		fputs("drdotnet: Ctrl-Z has ended the session: a stopped drdotnet could not keep its cost within bounds\n", stderr);
+}
+
 static int run_profile(struct run *r)
 {
 	struct report_context context = {
@@ -235,6 +249,7 @@ static int run_profile(struct run *r)
 	profilers_run(&q, &out);
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);
+	explain_stop(r);
 	AUTO_FREE char *comparison = compare_with_baseline(r, &out);
 	FILE *to = r->launch ? stderr : stdout; /* the command's output is its own */
 	if (r->a->json)

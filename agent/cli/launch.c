@@ -1,7 +1,8 @@
 #include "agent/cli/launch.h"
 
-#include "agent/diag/diag_ipc.h"
+#include "agent/cli/hold.h"
 #include "agent/diag/diag_port.h"
+#include "agent/host/proc.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -22,13 +23,11 @@
 
 #define PORTS_VARIABLE "DOTNET_DiagnosticPorts"
 #define ADVERT_MS 1000
-#define RESUME_MS 5000
-#define VISITORS_MOST 1024
-
-struct visitor {
-	uint8_t cookie[16];
-	int fd; /* its connection at rest: closed, it would come again at once */
-};
+#define HOLD_MS 2000
+#define LOOK_AFTER_MS 5000 /* a runtime that has started comes within moments */
+#define LOOK_EACH_MS 1000
+#define STRANGERS_MOST 64
+#define GENERATIONS_MOST 64
 
 struct launch {
 	pid_t pid;
@@ -39,11 +38,12 @@ struct launch {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
-	struct diag_visitor held; /* the first one; fd -1: not there yet, or let go */
-	bool released, ended, canceled;
+	struct diag_visitor first; /* its connection rests: closed, it would come again at once; pid 0: not there yet */
+	struct hold hold;          /* of the first */
+	bool held, released, ended, canceled, stopped;
 	/* the thread's */
-	struct visitor *visitors;
-	size_t visitor_count, visitor_cap;
+	int strangers[STRANGERS_MOST]; /* connections that rest */
+	size_t stranger_count;
 };
 
 /* the command ------------------------------------------------------------------------------------------------------ */
@@ -94,70 +94,106 @@ static int fork_command(struct launch *l, char *const argv[], struct err *e)
 
 /* the thread ------------------------------------------------------------------------------------------------------- */
 
-static void resume_visitor(const struct diag_visitor *v)
+/* Who left the tree of the command and changed its user could be anybody. */
+static bool is_of_command(const struct launch *l, const struct diag_visitor *v)
+{
+	pid_t pid = v->pid;
+
+	for (int i = 0; i < GENERATIONS_MOST && pid > 1 && pid != l->pid; i++) {
+		struct proc_stat stat;
+		AUTO_FD int fd = proc_open(PROC_ROOT, pid);
+		pid = fd >= 0 && proc_read_stat(fd, &stat) == 0 ? stat.ppid : 0;
+	}
+	return pid == l->pid || v->uid == geteuid();
+}
+
+static void let_rest(struct launch *l, int fd)
+{
+	if (l->stranger_count < STRANGERS_MOST)
+		l->strangers[l->stranger_count++] = fd;
+	else
+		close(fd);
+}
+
+static bool hold(struct hold *h, pid_t pid)
 {
 	struct err e = ERR_INIT;
 
-	if (diag_ipc_resume(v->fd, clock_mono_ms() + RESUME_MS, &e) < 0)
-		LOG_WARN("launch", "a runtime did not go on", LOG_I("pid", v->pid), LOG_S("why", e.message));
-	close(v->fd);
+	if (hold_start(h, pid, HOLD_MS, &e) == 0)
+		return true;
+	LOG_WARN("launch", "the process was not held at its start: what it did before sampling began is in no report", LOG_I("pid", pid),
+		 LOG_S("why", e.message));
+	return false;
 }
 
-static struct visitor *find_visitor(struct launch *l, const struct diag_visitor *v)
-{
-	for (size_t i = 0; i < l->visitor_count; i++)
-		if (memcmp(l->visitors[i].cookie, v->cookie, sizeof v->cookie) == 0)
-			return &l->visitors[i];
-	return NULL;
-}
-
-/* One that has come before was let go then, or is held. */
-static void receive_visitor(struct launch *l)
+/* True when the first .NET process is there. Others wait for nothing, and are left in the queue of the port. */
+static bool receive_visitor(struct launch *l)
 {
 	struct diag_visitor v;
 
-	if (diag_port_accept(&l->port, clock_mono_ms() + ADVERT_MS, &v) < 0)
-		return;
-	struct visitor *known = find_visitor(l, &v);
-	if (known) {
-		if (known->fd >= 0)
-			close(known->fd);
-		known->fd = v.fd;
-		return;
-	}
-	if (l->visitor_count < VISITORS_MOST) {
-		GROW(l->visitors, l->visitor_count, l->visitor_cap);
-		l->visitors[l->visitor_count] = (struct visitor){.fd = -1};
-		memcpy(l->visitors[l->visitor_count++].cookie, v.cookie, sizeof v.cookie);
+	if (diag_port_accept(&l->port, &v) < 0)
+		return false;
+	if (!is_of_command(l, &v) || diag_port_await_advert(&v, clock_mono_ms() + ADVERT_MS) < 0) {
+		let_rest(l, v.fd);
+		return false;
 	}
 	pthread_mutex_lock(&l->lock);
-	bool first = !l->held.pid && !l->released;
-	if (first) {
-		l->held = v;
-		pthread_cond_broadcast(&l->changed);
-	}
+	l->first = v;
+	l->held = !l->released && hold(&l->hold, v.pid);
+	pthread_cond_broadcast(&l->changed);
 	pthread_mutex_unlock(&l->lock);
-	if (!first)
-		resume_visitor(&v);
+	return true;
+}
+
+static void end_session(struct launch *l, bool stopped)
+{
+	uint64_t one = 1;
+
+	(void)!write(l->cancel_fd, &one, sizeof one);
+	pthread_mutex_lock(&l->lock);
+	l->canceled = true;
+	l->stopped |= stopped;
+	pthread_cond_broadcast(&l->changed);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* As the terminal would have done, had the signal not been caught; until SIGCONT. */
+static void stop_here(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+	raise(SIGTSTP);
+	pthread_sigmask(SIG_BLOCK, &stop, NULL);
+}
+
+static void send_signal(const struct launch *l, int signal)
+{
+	syscall(SYS_pidfd_send_signal, l->pid_fd, signal, NULL, 0);
 }
 
 /* A terminal's signal has reached the command already: it goes to all of the foreground's processes. */
 static void pass_signal(struct launch *l)
 {
 	struct signalfd_siginfo s;
-	uint64_t one = 1;
 
 	if (read(l->signal_fd, &s, sizeof s) != sizeof s)
 		return;
-	if (s.ssi_code != SI_KERNEL)
-		syscall(SYS_pidfd_send_signal, l->pid_fd, (int)s.ssi_signo, NULL, 0);
+	bool pass = s.ssi_code != SI_KERNEL;
+	if (pass)
+		send_signal(l, (int)s.ssi_signo);
 	if (s.ssi_signo == SIGUSR1 || s.ssi_signo == SIGUSR2)
 		return;
-	(void)!write(l->cancel_fd, &one, sizeof one);
-	pthread_mutex_lock(&l->lock);
-	l->canceled = true;
-	pthread_cond_broadcast(&l->changed);
-	pthread_mutex_unlock(&l->lock);
+	bool stop = s.ssi_signo == SIGTSTP;
+	end_session(l, stop);
+	if (!stop)
+		return;
+	launch_release(l);
+	stop_here();
+	if (pass)
+		send_signal(l, SIGCONT);
 }
 
 static void note_end(struct launch *l)
@@ -185,8 +221,8 @@ static void *serve_launch(void *launch)
 			return NULL;
 		if (on[1].revents)
 			pass_signal(l);
-		if (on[2].revents)
-			receive_visitor(l);
+		if (on[2].revents && receive_visitor(l))
+			on[2].fd = -1;
 		if (on[3].revents) {
 			note_end(l);
 			on[3].fd = -1;
@@ -198,7 +234,7 @@ static void *serve_launch(void *launch)
 
 static int catch_signals(struct launch *l, struct err *e)
 {
-	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -226,18 +262,16 @@ static int watch_command(struct launch *l, struct err *e)
 
 static void free_launch(struct launch *l)
 {
-	int *const fds[] = {&l->pid_fd, &l->signal_fd, &l->cancel_fd, &l->quit_fd, &l->held.fd};
+	int *const fds[] = {&l->pid_fd, &l->signal_fd, &l->cancel_fd, &l->quit_fd, &l->first.fd};
 
-	for (size_t i = 0; i < l->visitor_count; i++)
-		if (l->visitors[i].fd >= 0)
-			close(l->visitors[i].fd);
+	for (size_t i = 0; i < l->stranger_count; i++)
+		close(l->strangers[i]);
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
 		if (*fds[i] >= 0)
 			close(*fds[i]);
 	diag_port_close(&l->port);
 	pthread_mutex_destroy(&l->lock);
 	pthread_cond_destroy(&l->changed);
-	free(l->visitors);
 	free(l);
 }
 
@@ -246,13 +280,13 @@ struct launch *launch_start(char *const argv[], struct err *e)
 	struct launch *l = mem_alloc(sizeof *l);
 
 	l->pid = -1;
-	l->pid_fd = l->signal_fd = l->cancel_fd = l->quit_fd = l->held.fd = l->port.fd = -1;
+	l->pid_fd = l->signal_fd = l->cancel_fd = l->quit_fd = l->first.fd = l->port.fd = -1;
 	pthread_mutex_init(&l->lock, NULL);
 	thread_cond_init(&l->changed);
 	if (diag_port_open(&l->port, e) == 0 && catch_signals(l, e) == 0 && make_events(l, e) == 0 && fork_command(l, argv, e) == 0 &&
 	    watch_command(l, e) == 0)
 		return l;
-	if (l->pid > 0) { /* it would wait for us for ever */
+	if (l->pid > 0) { /* nobody would pass signals on to it */
 		kill(l->pid, SIGKILL);
 		waitpid(l->pid, NULL, 0);
 	}
@@ -260,15 +294,45 @@ struct launch *launch_start(char *const argv[], struct err *e)
 	return NULL;
 }
 
+/* False when the time has come, and nothing else. */
+static bool await_change(struct launch *l, int64_t deadline_ms)
+{
+	pthread_mutex_lock(&l->lock);
+	while (!l->first.pid && !l->ended && !l->canceled && thread_cond_wait_until(&l->changed, &l->lock, deadline_ms) == 0)
+		;
+	bool changed = l->first.pid || l->ended || l->canceled;
+	pthread_mutex_unlock(&l->lock);
+	return changed;
+}
+
+/* A runtime that was seen twice, and has not come, will not. 0: there is none. */
+static pid_t await_first(struct launch *l, int64_t deadline_ms)
+{
+	int64_t look_ms = clock_mono_ms() + LOOK_AFTER_MS;
+	pid_t seen = 0;
+
+	while (!await_change(l, look_ms < deadline_ms ? look_ms : deadline_ms) && clock_mono_ms() < deadline_ms) {
+		pid_t now = diag_port_find_user(&l->port, true);
+		if (now && now == seen)
+			return now;
+		seen = now;
+		look_ms = clock_mono_ms() + LOOK_EACH_MS;
+	}
+	return 0;
+}
+
 pid_t launch_await_runtime(struct launch *l, int64_t deadline_ms, struct err *e)
 {
-	pid_t found = -1;
+	pid_t away = await_first(l, deadline_ms), found = -1;
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->held.pid && !l->ended && !l->canceled && thread_cond_wait_until(&l->changed, &l->lock, deadline_ms) == 0)
-		;
-	if (l->held.pid)
-		found = l->held.pid;
+	if (l->first.pid)
+		found = l->first.pid;
+	else if (away)
+		err_set(e, ERR_NOT_FOUND, 0,
+			"process %d runs .NET, and has not come to the port %s: its user or mount namespace cannot reach it, or "
+			"DOTNET_EnableDiagnostics=0; the command goes on, and \"drdotnet run %d\" profiles that process",
+			(int)away, l->port.path, (int)away);
 	else if (l->ended)
 		err_set(e, ERR_GONE, 0, "the command ended before a .NET process of it had started");
 	else if (l->canceled)
@@ -284,18 +348,24 @@ void launch_release(void *launch)
 	struct launch *l = launch;
 
 	pthread_mutex_lock(&l->lock);
-	struct diag_visitor v = l->held;
-	bool waits = !l->released && v.fd >= 0;
+	if (l->held)
+		hold_release(&l->hold);
+	l->held = false;
 	l->released = true;
-	l->held.fd = -1;
 	pthread_mutex_unlock(&l->lock);
-	if (waits)
-		resume_visitor(&v);
 }
 
 int launch_cancel_fd(const struct launch *l)
 {
 	return l->cancel_fd;
+}
+
+bool launch_stopped(struct launch *l)
+{
+	pthread_mutex_lock(&l->lock);
+	bool stopped = l->stopped;
+	pthread_mutex_unlock(&l->lock);
+	return stopped;
 }
 
 int launch_finish(struct launch *l)
@@ -304,7 +374,7 @@ int launch_finish(struct launch *l)
 	int status = 0;
 
 	launch_release(l);
-	while (waitpid(l->pid, &status, 0) < 0 && errno == EINTR)
+	while ((waitpid(l->pid, &status, 0) < 0 && errno == EINTR) || WIFSTOPPED(status))
 		;
 	(void)!write(l->quit_fd, &one, sizeof one);
 	pthread_join(l->thread, NULL);

@@ -23,7 +23,6 @@ enum diag_command_set {
 };
 enum diag_command {
 	DIAG_PROFILER_ATTACH = 0x01,
-	DIAG_PROCESS_RESUME = 0x01,
 	DIAG_PROCESS_ENVIRONMENT = 0x02, /* .NET 5 and newer; a block follows the reply: diag_environment.h */
 	DIAG_PROCESS_INFO2 = 0x04, /* .NET 6 and newer */
 	DIAG_PROCESS_INFO3 = 0x08, /* .NET 8 and newer */

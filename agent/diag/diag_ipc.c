@@ -25,17 +25,6 @@ int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
 	return tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
 }
 
-int diag_ipc_resume(int fd, int64_t deadline_ms, struct err *e)
-{
-	struct diag_exchange x;
-	diag_exchange_init_question(&x, fd, DIAG_PROCESS_RESUME);
-	int r = diag_exchange_run(&x, deadline_ms, e);
-	if (r == 0)
-		r = diag_exchange_ok(&x, "the runtime did not go on", e);
-	diag_exchange_fini(&x);
-	return r;
-}
-
 static int receive_environment(struct diag_exchange *x, struct diag_environment *environment, int64_t deadline_ms, struct err *e)
 {
 	uint8_t chunk[8192];

@@ -27,9 +27,6 @@ int diag_ipc_connect_in(int tmp_fd, const struct target *t, int64_t deadline_ms,
  * is initialised here in every case. The fd is used up. */
 int diag_ipc_environment(int fd, struct buf *out, int64_t deadline_ms, struct err *e);
 
-/* ResumeRuntime: a runtime that waits at its start goes on. */
-int diag_ipc_resume(int fd, int64_t deadline_ms, struct err *e);
-
 /* AttachProfiler. The HRESULT of a refusal is in e->code with its reason: 0x8013136A ProfilerAlreadyActive, ... The fd is used up. */
 int diag_ipc_attach(int fd, const uint8_t clsid[16], const char *library_inner_path, const uint8_t *client_data, size_t client_len,
 		    int64_t attach_timeout_ms, int64_t deadline_ms, struct err *e);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_THREADS 4096 /* one that waits has three or four */
 
@@ -26,13 +27,22 @@ static int refuse_traced(const char *proc_root, pid_t tracer, struct err *e)
 			      name.len ? buf_str(&name) : "another process", (int)tracer);
 }
 
+/* It holds the process at its start (agent/cli/hold.h). */
+static bool is_our_thread(pid_t tid)
+{
+	char path[64];
+	snprintf(path, sizeof path, PROC_ROOT "/self/task/%d", (int)tid);
+	return access(path, F_OK) == 0;
+}
+
 int process_state_check(const char *proc_root, pid_t pid, const struct proc_status *status, struct err *e)
 {
-	if (status->tracer_pid != 0)
+	bool ours = status->tracer_pid != 0 && is_our_thread(status->tracer_pid);
+	if (status->tracer_pid != 0 && !ours)
 		return refuse_traced(proc_root, status->tracer_pid, e);
 	if (status->is_dumping)
 		return err_set_reason(e, ERR_RETRY, REASON_BeingDebugged, "the kernel is writing its core dump: it has crashed");
-	if (status->state == 'T' || status->state == 't')
+	if ((status->state == 'T' || status->state == 't') && !ours)
 		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "it is stopped (state %c, as after SIGSTOP)", status->state);
 	if (cgroup_is_frozen(proc_root, &(struct cgroup_owner){.pid = pid}))
 		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "its control group is frozen (a paused container)");

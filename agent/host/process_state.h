@@ -6,7 +6,7 @@
 #include "agent/host/proc.h"
 #include "common/base/err.h"
 
-/* 0, or -1 with BeingDebugged or ProcessStopped (ERR_RETRY: it passes). `status` is that of this process. */
+/* 0, or -1 with BeingDebugged or ProcessStopped (ERR_RETRY: it passes). `status` is that of this process; one that we trace ourselves runs on soon. */
 int process_state_check(const char *proc_root, pid_t pid, const struct proc_status *status, struct err *e);
 
 /* False when the .NET runtime still waits at its start: the finalizer's thread, which it makes before any managed code runs, is not

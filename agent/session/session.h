@@ -27,7 +27,7 @@ struct session_request {
 	const struct target *target;     /* chosen and profilable */
 	const struct report_context *context;
 	struct start_capture *start;     /* what was sampled since its container began, taken over; NULL: it begins now */
-	bool launched;                   /* the process was started for this session, and waits at its start until on_prepared() */
+	bool launched;                   /* the process was started for this session, and is held at its start until on_prepared() */
 	bool unattached;                 /* with `start`: the process has ended, or its runtime does not answer: what was sampled is all */
 	const char *library_path;        /* libdrdotnet.so of the agent's own file system */
 	int out_dirfd;                   /* the reports' folder; only report_write()'s files appear there */

@@ -38,7 +38,7 @@ struct target {
 	char *arch;                  /* "x64", "arm64" as the runtime says */
 	char *os;                    /* "linux" */
 	char *rid;                   /* "linux-x64", "linux-musl-x64"; NULL before .NET 8 */
-	bool held;                   /* its runtime waits at its start for us, who let it go on when the session is prepared */
+	bool held;                   /* it has just begun: a runtime that has yet to be resumed at its start is no hindrance */
 	bool profilable;
 	const char *reason;          /* when not: common/api/reason.h */
 	char *message;

@@ -5,41 +5,14 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import tempfile
 import threading
 import time
 import unittest
 
-from tests.lib import dotnet, local, proc
+from tests.lib import dotnet, launch, proc
 
 
-class Launch(local.LocalCase):
-    def launch(self, words, command, env=None):
-        """A drdotnet with the command under it, in a folder for temporary files of its own."""
-        self.tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
-        self.out = os.path.join(self.folder, "report")
-        p = subprocess.Popen([local.DRDOTNET, "run", *words, "-o", self.out, "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             stdin=subprocess.DEVNULL, cwd=proc.ROOT, env={**os.environ, "TMPDIR": self.tmp, **(env or {})})
-        self.addCleanup(self.end, p)
-        return p
-
-    def end(self, p):
-        if p.poll() is None:
-            p.send_signal(signal.SIGTERM)
-        p.communicate(timeout=60)
-
-    def report(self):
-        with open(os.path.join(self.out, "report.json")) as f:
-            return json.load(f)
-
-    def await_report(self):
-        proc.wait_until(lambda: os.path.exists(os.path.join(self.out, "report.json")), 120, "a report")
-
-    def nothing_left(self):
-        self.assertEqual(glob.glob(self.tmp + "/drdotnet-port-*"), [])
-        self.assertEqual(glob.glob(self.tmp + "/.drdotnet-*"), [])
-
+class Launch(launch.LaunchCase):
     def check_from_the_beginning(self, framework):
         p = self.launch(["--cpu", "4s"], [dotnet.path(framework), "hot"])
         self.await_report()

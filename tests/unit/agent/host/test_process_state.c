@@ -4,6 +4,8 @@
 #include "common/api/reason.h"
 #include "tests/unit/agent/host/fake_proc.h"
 
+#include <unistd.h>
+
 static struct fake_proc proc;
 
 static void set_up(void)
@@ -39,6 +41,11 @@ Test(process_state, names_who_or_what_holds_it)
 		cr_expect(strstr(e.message, rows[i].words), "row %zu: %s", i, e.message);
 		cr_expect_eq(e.kind, rows[i].reason ? ERR_RETRY : ERR_NONE);
 	}
+}
+
+Test(process_state, one_that_we_hold_ourselves_runs_on_soon)
+{
+	cr_expect_eq(process_state_check(proc.root, 4000001, &(struct proc_status){.state = 't', .tracer_pid = gettid()}, NULL), 0);
 }
 
 Test(process_state, knows_what_runs_a_sandbox)
