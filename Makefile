@@ -11,16 +11,17 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@echo '  $(1)  $(2)')
 VERSION := $(shell cat VERSION)
 
-# ARCH=arm64 (or amd64): with the cross-compiler and Debian's libraries of that architecture (tests/setup/cross.sh)
+# ARCH=arm64 (or amd64): with the cross-compiler and Debian's libraries of that architecture, which tests/setup/cross.sh brings
 GNU_amd64 := x86_64-linux-gnu
 GNU_arm64 := aarch64-linux-gnu
 CC := gcc
 PKG_CONFIG := pkg-config
 ifneq ($(filter-out $(shell dpkg --print-architecture 2>/dev/null),$(ARCH)),)
 CROSS := $(or $(GNU_$(ARCH)),$(error ARCH=$(ARCH): neither amd64 nor arm64))
-CC := $(CROSS)-gcc
+SYSROOT := $(CURDIR)/build/sysroot-$(ARCH)
+CC := $(CROSS)-gcc --sysroot=$(SYSROOT)
 AR := $(CROSS)-ar
-PKG_CONFIG := PKG_CONFIG_LIBDIR=/usr/lib/$(CROSS)/pkgconfig:/usr/share/pkgconfig pkg-config
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig:$(SYSROOT)/usr/share/pkgconfig pkg-config
 endif
 B := build/$(FLAVOUR)$(CROSS:%=-%)
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)

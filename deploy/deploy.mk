@@ -62,17 +62,16 @@ uninstall: ## what `make install` has put there
 	rm -rf $(TO)/lib/drdotnet $(TO)/share/doc/drdotnet
 
 # Release files, without Docker: deploy/release.py. Without DRAFT=1 only where each fuzzer has run for an hour on these sources.
-# The other architecture too, where its compiler and libraries are (tests/setup/cross.sh).
+# The other architecture too, where tests/setup/cross.sh has brought its compiler and libraries.
 RELEASE = build/dist
 OTHER := $(filter-out $(shell dpkg --print-architecture 2>/dev/null),amd64 arm64)
-CAN_CROSS = $(and $(shell command -v $(GNU_$(OTHER))-gcc), \
-	$(shell PKG_CONFIG_LIBDIR=/usr/lib/$(GNU_$(OTHER))/pkgconfig:/usr/share/pkgconfig pkg-config --exists $(PKGS) 2>/dev/null && echo yes))
+CAN_CROSS = $(and $(shell command -v $(GNU_$(OTHER))-gcc),$(wildcard build/sysroot-$(OTHER)))
 STAGE = $(abspath $(RELEASE))/stage/drdotnet-$(VERSION)-linux-
 release: all ## archives, images, chart, manifests, bills of materials, provenance and checksums into build/dist/, signed with the keys that it is given
 	$(if $(DRAFT),@echo 'release: a draft: nobody asked how long the fuzzers have run',@python3 tests/fuzz/long/record.py)
 	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
 	+@$(MAKE) -s --no-print-directory install DESTDIR= PREFIX=$(STAGE)$(ARCH) > /dev/null
 	+$(if $(CAN_CROSS),@$(MAKE) -s --no-print-directory ARCH=$(OTHER) install DESTDIR= PREFIX=$(STAGE)$(OTHER) > /dev/null, \
-		@echo 'release: without $(OTHER), whose compiler or libraries are not installed: tests/setup/cross.sh $(OTHER)')
+		@echo 'release: without $(OTHER), whose compiler or libraries are not there: tests/setup/cross.sh $(OTHER)')
 	@REVISION=$$(git rev-parse HEAD 2> /dev/null) SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null)} \
 		deploy/release.py $(RELEASE) $(ARCH)=$(B) $(if $(CAN_CROSS),$(OTHER)=build/release-$(GNU_$(OTHER)))

@@ -3,7 +3,7 @@
 # No shell, no package manager, nothing setuid. The Dockerfile copies what this makes into an empty image; with any other tool:
 #   make && deploy/rootfs.sh agent /tmp/agent && tar -C /tmp/agent -c . | podman import -c 'ENTRYPOINT ["/usr/bin/drdotnet-agent"]' - drdotnet-agent
 # usage: rootfs.sh controller|agent|cli FOLDER [BUILD]     FOLDER is made and must not exist; BUILD: default build/release
-# The programs may be of another architecture whose libraries this Debian has (tests/setup/cross.sh).
+# The programs may be of another architecture, whose libraries tests/setup/cross.sh has brought.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 role=${1:?controller, agent or cli} root=${2:?folder} build=$(realpath -m "${3:-$here/build/release}")
@@ -20,8 +20,11 @@ case $(readelf -h "$build/${programs[0]}") in
 *AArch64*) gnu=aarch64-linux-gnu arch=arm64 ;;
 *) echo "rootfs.sh: $build/${programs[0]}: neither of amd64 nor of arm64" >&2; exit 1 ;;
 esac
-strip=strip
-[ "$arch" = "$(dpkg --print-architecture)" ] || strip=$gnu-strip
+strip=strip sysroot= query=(dpkg-query)
+if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+	strip=$gnu-strip sysroot=$(realpath -m "$here/build/sysroot-$arch")
+	query+=("--admindir=$sysroot/var/lib/dpkg")
+fi
 umask 022
 mkdir -p "${root%/*}"
 mkdir "$root"
@@ -52,13 +55,15 @@ library() { # NAME
 	[ -z "${seen[$1]:-}" ] || return 0
 	seen[$1]=1
 	for place in "/usr/lib/$gnu" "/lib/$gnu" "/usr/lib" "/lib" "/lib64"; do
-		[ -e "$place/$1" ] && file=$(realpath "$place/$1") && break
+		[ -e "$sysroot$place/$1" ] && file=$(realpath "$sysroot$place/$1") && break
 	done
 	[ -n "${file:-}" ] || { echo "rootfs.sh: $1 is not installed for $arch" >&2; exit 1; }
 	[ "$1" = "${loader##*/}" ] && place=$(dirname "$loader") # that one's path is in the programs
-	install -D -m 755 "$file" ".$(realpath "$place")/$1"
+	place=$(realpath "$sysroot$place")
+	install -D -m 755 "$file" ".${place#"$sysroot"}/$1"
+	file=${file#"$sysroot"}
 	files+=("$file" "${file#/usr}") # dpkg knows some by their place before /usr was merged
-	for name in $(needed "$file"); do library "$name"; done
+	for name in $(needed "$sysroot$file"); do library "$name"; done
 }
 needed() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 plugins=()
@@ -66,13 +71,14 @@ plugins=()
 for name in libgcc_s.so.1 "${plugins[@]}" $(for program in "${programs[@]}"; do needed "$build/$program"; done) "${loader##*/}"; do library "$name"; done
 
 # Where the libraries come from, as dpkg says it: scanners of images look faults up by it. And their licenses.
-packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; } | sed 's/: .*//' | sort -u)
-[ "$role" != controller ] || packages+=" tzdata"
-for package in $packages ca-certificates; do
-	name=${package%%:*}
-	dpkg-query -s "$package" > "var/lib/dpkg/status.d/$name"
-	install -D -m 644 "/usr/share/doc/$name/copyright" "usr/share/doc/$name/copyright"
-done
+license() { # ROOT PACKAGE COMMAND...
+	local name=${2%%:*}
+	"${@:3}" -s "$2" > "var/lib/dpkg/status.d/$name"
+	install -D -m 644 "$1/usr/share/doc/$name/copyright" "usr/share/doc/$name/copyright"
+}
+for package in $({ "${query[@]}" -S "${files[@]}" 2> /dev/null || true; } | sed 's/: .*//' | sort -u); do license "$sysroot" "$package" "${query[@]}"; done
+[ "$role" != controller ] || license "" tzdata dpkg-query
+license "" ca-certificates dpkg-query
 
 install -m 644 /etc/ssl/certs/ca-certificates.crt etc/ssl/certs/
 if [ "$role" = controller ]; then # time zones of triggers' schedules, without the copies that count leap seconds

@@ -26,6 +26,13 @@ SPDX = {"Apache-2.0": "Apache-2.0", "MIT": "MIT", "Expat": "MIT", "BSD-2-clause"
         "LGPL-2.1": "LGPL-2.1-only", "GPL-2": "GPL-2.0-only", "GPL-3": "GPL-3.0-only", "OpenSSL": "OpenSSL", "CC0-1.0": "CC0-1.0"}
 
 
+sysroot = ""  # where the libraries and dpkg's list of them are: of another architecture, what tests/setup/cross.sh has brought
+
+
+def query(*words):
+    return ["dpkg-query", *(["--admindir=" + sysroot + "/var/lib/dpkg"] if sysroot else []), *words]
+
+
 def out(*words):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
@@ -40,9 +47,14 @@ def machine(path):
     return next(v for k, v in GNU.items() if k in found)
 
 
+def sysroot_of(path):
+    arch = machine(path)[1]
+    return "" if arch == out("dpkg", "--print-architecture").strip() else os.path.realpath(os.path.join(ROOT, "build/sysroot-" + arch))
+
+
 def find(name, gnu):
     for folder in LIBRARY_FOLDERS:
-        path = os.path.join(folder.replace("%s", gnu), name)
+        path = os.path.join(sysroot + folder.replace("%s", gnu), name)
         if os.path.exists(path):
             return os.path.realpath(path)
     raise SystemExit("sbom.py: %s is not installed" % name)
@@ -68,8 +80,8 @@ def sha256(path):
 
 def packages_of(paths):
     """{file: package}, by one question to dpkg. It knows some by their place before /usr was merged."""
-    asked = {name: path for path in paths for name in (path, path.replace("/usr/lib/", "/lib/", 1))}
-    done = subprocess.run(["dpkg-query", "-S", *sorted(asked)], capture_output=True, text=True)
+    asked = {name: path for path in paths for name in (path[len(sysroot):], path[len(sysroot):].replace("/usr/lib/", "/lib/", 1))}
+    done = subprocess.run(query("-S", *sorted(asked)), capture_output=True, text=True)
     found = {}
     for line in done.stdout.splitlines():
         names, _, path = line.rpartition(": ")
@@ -85,7 +97,7 @@ def packages_of(paths):
 def licenses(name):
     """Those that the package's copyright file names in its machine-readable form."""
     try:
-        with open("/usr/share/doc/%s/copyright" % name.partition(":")[0], encoding="utf-8", errors="replace") as f:
+        with open(sysroot + "/usr/share/doc/%s/copyright" % name.partition(":")[0], encoding="utf-8", errors="replace") as f:
             text = f.read()
     except OSError:
         return []
@@ -96,7 +108,7 @@ def licenses(name):
 
 @functools.lru_cache(maxsize=None)
 def fields_of(name):
-    return out("dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Architecture}\t${source:Package}\t${Homepage}", name).split("\t")
+    return out(*query("-W", "-f", "${Package}\t${Version}\t${Architecture}\t${source:Package}\t${Homepage}", name)).split("\t")
 
 
 def package(name, distribution):
@@ -125,7 +137,7 @@ def components(libraries, owners):
         component.setdefault("components", []).append(
             {"type": "file", "bom-ref": component["bom-ref"] + "#" + soname, "name": soname, "hashes": [{"alg": "SHA-256", "content": sha256(file)}]})
     for name in COMPILED_IN:
-        if libraries and subprocess.run(["dpkg-query", "-s", name], capture_output=True).returncode == 0:
+        if libraries and subprocess.run(query("-s", name), capture_output=True).returncode == 0:
             made[name] = package(name, where)
             made[name]["properties"].append({"name": "drdotnet:linkage", "value": "compiled in"})
     return made, place
@@ -157,6 +169,7 @@ def bill(path, version, libraries, owners):
 
 
 def main():
+    global sysroot
     build = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build/release")
     folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(build, "sbom")
     os.makedirs(folder, exist_ok=True)
@@ -164,6 +177,7 @@ def main():
         version = f.read().strip()
     places = [os.path.join(build, place, name) for name in PROGRAMS for place in ("", "bin", "lib/drdotnet")]
     paths = [path for path in places if os.path.exists(path)]
+    sysroot = sysroot_of(paths[0]) if paths else ""
     libraries = {path: linked(path, machine(path)[0]) for path in paths}
     owners = packages_of([file for found in libraries.values() for file, _ in found.values()])
     for path in paths:

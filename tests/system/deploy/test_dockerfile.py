@@ -64,6 +64,11 @@ class Dockerfile(unittest.TestCase):
                                   env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")})
             if os.uname().machine == "x86_64":
                 self.assertEqual(done.stdout.strip(), folder, done.stderr)
+        if os.uname().machine == "x86_64":  # nothing of this machine's own folders, where libraries of one architecture only can be installed
+            done = subprocess.run(["make", "-Bns", "V=1", "ARCH=arm64", "build/release-aarch64-linux-gnu/obj/common/base/clock.o"], cwd=proc.ROOT,
+                                  capture_output=True, text=True, env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")})
+            self.assertIn("aarch64-linux-gnu-gcc --sysroot=%s/build/sysroot-arm64 " % proc.ROOT, done.stdout, done.stderr)
+            self.assertNotIn("-I/usr/", done.stdout)
         done = subprocess.run(["make", "-s", "build-folder", "ARCH=mips"], cwd=proc.ROOT, capture_output=True, text=True)
         self.assertIn("neither amd64 nor arm64", done.stderr)
 
