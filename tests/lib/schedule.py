@@ -90,11 +90,11 @@ def at_once(each=MOST_AT_ONCE):
 class Processors:
     """Whether what runs fills them: of the time since a look at least AGAIN seconds ago; where the kernel does not tell, it is taken for that."""
 
-    def __init__(self):
-        self.at, self.before, self.busy = 0.0, None, True
+    def __init__(self, clock=time.monotonic):
+        self.at, self.before, self.busy, self.clock = 0.0, None, True, clock
 
     def are_busy(self):
-        now = time.monotonic()
+        now = self.clock()
         if now - self.at >= AGAIN:
             times = _times()
             if times and self.before:

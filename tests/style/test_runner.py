@@ -76,30 +76,36 @@ class Schedule(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             schedule.run([schedule.Job("bad", lambda: 1 // 0)], 2, 4, lambda: None)
 
-    def test_only_a_few_more_begin_while_the_machine_is_busy(self):
+    def test_the_machine_says_whether_it_is_busy(self):
         for text, busy in (("cpu 179 0 0 16 5 0 0 0 0 0", False), ("cpu 181 0 0 19 0 0 0 0 0 0\ncpu0", True), ("", True)):
-            with tempfile.NamedTemporaryFile("w") as stat, unittest.mock.patch.multiple(schedule, STAT=stat.name, AGAIN=0.01):
-                machine = schedule.Processors()
+            with tempfile.NamedTemporaryFile("w") as stat, unittest.mock.patch.object(schedule, "STAT", stat.name):
+                now = [100.0]
+                machine = schedule.Processors(lambda now=now: now[0])
                 for line in ("cpu 100 0 0 0 0 0 0 0 0 0", text):
                     stat.seek(0)
                     stat.truncate()
                     stat.write(line)
                     stat.flush()
-                    time.sleep(0.02)
-                    machine.are_busy()
-                self.assertEqual(machine.are_busy(), busy)
-                now, most, lock, few = [0], [0], threading.Lock(), schedule.at_once(schedule.AT_ONCE)
+                    said = machine.are_busy()
+                    now[0] += schedule.AGAIN / 2
+                    self.assertEqual(machine.are_busy(), said, "it is not looked at again so soon")
+                    now[0] += schedule.AGAIN / 2
+                self.assertEqual(said, busy, text)
 
-                def work(now=now, most=most, lock=lock):
-                    with lock:
-                        now[0] += 1
-                        most[0] = max(most[0], now[0])
-                    time.sleep(0.05)
-                    with lock:
-                        now[0] -= 1
-                with unittest.mock.patch.object(schedule.Processors, "are_busy", lambda _, busy=busy: busy):
-                    schedule.run([job(str(n), 1, 0.1, work) for n in range(4 * few)], few, few + 2, lambda: None)
-                self.assertEqual(most[0], few if busy else few + 2, text)
+    def test_only_a_few_more_begin_while_the_machine_is_busy(self):
+        few = schedule.at_once(schedule.AT_ONCE)
+        for busy in (False, True):
+            go, counts = threading.Event(), []
+
+            def tell(_, running, go=go, counts=counts):
+                """When no more have begun for some turns, of which each is as long as it takes until one more may, they may end."""
+                counts.append(len(running))
+                if counts[-5:] == [counts[-1]] * 5:
+                    go.set()
+            with unittest.mock.patch.object(schedule, "AGAIN", 0.01), \
+                    unittest.mock.patch.object(schedule.Processors, "are_busy", lambda _, busy=busy: busy):
+                schedule.run([job(str(n), 1, 0.1, go.wait) for n in range(4 * few)], few, few + 2, lambda: None, tell)
+            self.assertEqual(max(counts), few if busy else few + 2)
 
     def test_what_a_test_needs_is_built_meanwhile(self):
         with tempfile.TemporaryDirectory() as folder:
