@@ -85,7 +85,7 @@ static void put_segment(struct path_shape *s, const struct event_text *t, size_t
 }
 
 /* A client may send any word in its place. */
-static void put_method(struct path_shape *s, const struct event_text *method)
+static void put_shape_method(struct path_shape *s, const struct event_text *method)
 {
 	static const char *const known[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY",
 					    "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT"};
@@ -116,7 +116,7 @@ static size_t put_parameter(struct path_shape *s, const struct event_text *path,
 }
 
 /* `values` NULL: none are known. */
-static void put_path(struct path_shape *out, const struct event_text *path, struct route_values *values)
+static void put_shape_path(struct path_shape *out, const struct event_text *path, struct route_values *values)
 {
 	size_t units = path->units < UNITS_MOST ? path->units : UNITS_MOST, from = 0;
 	unsigned segments = 0;
@@ -150,15 +150,15 @@ void path_shape_make(const struct event_text *method, const struct event_text *p
 {
 	out->len = 0;
 	out->words = 0;
-	put_method(out, method);
-	put_path(out, path, NULL);
+	put_shape_method(out, method);
+	put_shape_path(out, path, NULL);
 }
 
 void path_shape_make_known(const struct event_text *method, const struct event_text *path, struct path_shape *out)
 {
 	out->len = 0;
 	out->words = 0;
-	put_method(out, method);
+	put_shape_method(out, method);
 	for (size_t i = 0; i < path->units && out->len < sizeof out->text; i++) {
 		unsigned c = unit_at(path, i);
 		out->text[out->len++] = c > ' ' && c <= '~' ? (char)c : '_';
@@ -172,7 +172,7 @@ void path_shape_make_routed(const char *of, size_t of_len, const struct event_te
 	out->len = 0;
 	out->words = 0;
 	shape_put(out, of, blank ? (size_t)(blank - of) + 1 : 0);
-	put_path(out, path, values);
+	put_shape_path(out, path, values);
 }
 
 /* Up to `end`, but nothing of a word that is not whole before it. */

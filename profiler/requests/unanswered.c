@@ -2,7 +2,6 @@
 #include "profiler/requests/unanswered.h"
 
 #include "common/proto/difference.h"
-
 #include "profiler/base/now.h"
 #include "profiler/requests/server_sockets.h"
 
