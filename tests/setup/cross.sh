@@ -24,7 +24,8 @@ missing=()
 for package in "${tools[@]}"; do
 	[[ $(dpkg-query -W -f '${Status}' "$package" 2> /dev/null) = *' installed' ]] || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] || apt-get install -y --no-install-recommends "${missing[@]}" || { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; }
+install() { apt-get install -y --no-install-recommends "${missing[@]}"; }
+[ ${#missing[@]} -eq 0 ] || install || { apt-get update && install; }
 
 build=$here/../../build
 mkdir -p "$build"
@@ -36,8 +37,8 @@ new=$work/new database=$work/new/var/lib/dpkg
 mkdir -p "$work"/{lists,cache/archives,debs} "$new"/usr/{lib,lib64,bin,sbin} "$database/info"
 : > "$work/nothing"
 apt() {
-	(cd "$work/debs" && apt-get -q -o APT::Architecture="$arch" -o APT::Architectures::="$arch" -o APT::Sandbox::User= -o Dir::State::status="$work/nothing" \
-		-o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Debug::NoLocking=true "$@")
+	(cd "$work/debs" && apt-get -q -o APT::Architecture="$arch" -o APT::Architectures::="$arch" -o APT::Sandbox::User= \
+		-o Dir::State::status="$work/nothing" -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Debug::NoLocking=true "$@")
 }
 apt update
 mapfile -t all < <(apt install --simulate --no-install-recommends "${libraries[@]}" | sed -n 's/^Inst \([^: ]*\).*/\1/p')
