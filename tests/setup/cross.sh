@@ -13,7 +13,8 @@ arm64) gnu=aarch64-linux-gnu ;;
 *) echo "cross.sh: $arch: neither amd64 nor arm64" >&2; exit 2 ;;
 esac
 tools=("gcc-$gnu" binutils make) libraries=()
-for package in $("$here/install.sh" --list build); do
+list=$("$here/install.sh" --list build)
+for package in $list; do
 	case $package in
 	gcc | make) ;;
 	uthash-dev | lib* | zlib1g-dev) libraries+=("$package") ;;

@@ -58,6 +58,12 @@ class Dockerfile(unittest.TestCase):
                  for c in o["spec"]["template"]["spec"]["containers"]}
         self.assertEqual(found, {"drdotnet-agent", "drdotnet-controller"})
 
+    def test_scripts_have_what_they_read(self):
+        copied = self.of("build", "COPY")[0].split()[:-1]
+        for name in copied:
+            for read_too in re.findall(r'^\. "\$\(dirname "\$0"\)/(\S+)"', read(name), re.M):
+                self.assertIn(os.path.join(os.path.dirname(name), read_too), copied, name)
+
     def test_a_cross_build_is_told_where_its_parts_are(self):
         for arch, folder in (("amd64", "build/release"), ("arm64", "build/release-aarch64-linux-gnu")):
             done = subprocess.run(["make", "-s", "build-folder", "ARCH=" + arch], cwd=proc.ROOT, capture_output=True, text=True,
