@@ -77,7 +77,7 @@ static void drop_from(struct start_capture **list, size_t *count, size_t at)
 }
 
 /* Room for a new container of this namespace; false: the others' share is not larger. With the lock held. */
-static bool make_room(struct start_watch *w, const char *namespace)
+static bool make_capture_room(struct start_watch *w, const char *namespace)
 {
 	struct start_held held[2 * START_MAX];
 	size_t count = 0;
@@ -101,7 +101,7 @@ static void open_capture(struct start_watch *w, const struct start_container *co
 {
 	struct err e = ERR_INIT;
 	pthread_mutex_lock(&w->lock);
-	bool room = make_room(w, pod->namespace);
+	bool room = make_capture_room(w, pod->namespace);
 	pthread_mutex_unlock(&w->lock);
 	if (!room) {
 		LOG_WARN("starts", "too many containers start at once; one is not sampled from its beginning", LOG_S("pod", pod->uid));

@@ -33,7 +33,7 @@ static int wait_for_start(struct work *w, size_t agents)
 }
 
 /* Nothing says when one of them ends. */
-static int wait_for_room(struct work *w)
+static int wait_among_waiting(struct work *w)
 {
 	AUTO_FREE char *text = mem_printf("as many sessions wait for a container to start as may at once (%d of a namespace, %d of all); this one begins "
 					  "to wait when one of them ends", STARTS_SESSIONS_PER_NAMESPACE, STARTS_SESSIONS_MAX);
@@ -89,7 +89,7 @@ int reconcile_choose_start(struct work *w, struct pod_list *l, struct err *e)
 	}
 	int waits = starts_await(w->r->starts, w->r->hub, &wish, w->now_mono_ms, &agents, e);
 	if (waits <= 0)
-		return waits < 0 ? -1 : wait_for_room(w);
+		return waits < 0 ? -1 : wait_among_waiting(w);
 	int found = find_start(w, &start, &pod, e);
 	if (found < 0)
 		return -1;

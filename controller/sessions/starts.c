@@ -258,7 +258,7 @@ static void on_bound_pod(void *ctx, const char *key, const char *uid, const char
 
 /* Who waits -------------------------------------------------------------------------------------------------------------- */
 
-static bool is_full(const struct starts *s, const char *namespace)
+static bool is_full_of(const struct starts *s, const char *namespace)
 {
 	size_t own = 0;
 	for (const struct awaiting *a = s->sessions; a; a = a->hh.next)
@@ -301,7 +301,7 @@ int starts_await(struct starts *s, struct agent_hub *hub, const struct start_wis
 {
 	pthread_mutex_lock(&s->lock);
 	struct awaiting *a = find_awaiting(s, wish->key);
-	bool news = !a, full = news && is_full(s, wish->namespace);
+	bool news = !a, full = news && is_full_of(s, wish->namespace);
 	s->hub = hub;
 	if (news && !full)
 		a = add_awaiting(s, wish);

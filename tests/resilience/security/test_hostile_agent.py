@@ -5,6 +5,7 @@ import json
 import os
 import ssl
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -54,11 +55,13 @@ class Node:
         self.epoch = self.receive("leader")["epoch"]
 
     def receive(self, kind):
-        """The next message of this kind."""
-        while True:
+        """The next message of this kind; others do not prolong the wait for it."""
+        until = time.monotonic() + proc.patience(40)
+        while time.monotonic() < until:
             message = self.socket.receive()
             if message["type"] == kind:
                 return message
+        raise AssertionError("no %r came" % kind)
 
     def job(self, job_id, phase, **more):
         self.socket.send({"type": "job", "jobID": job_id, "phase": phase, **more})
