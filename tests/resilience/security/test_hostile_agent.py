@@ -250,10 +250,9 @@ class TakenOver(unittest.TestCase):
             self.started(self.evil, "evil")
         self.evil.ask("no-job", report())  # answered when all of that has been read
         self.started(self.good, "good")
+        targets = proc.wait_until(lambda: self.status("next").get("targets"), 30, "it has its pod")
+        self.assertEqual([t["nodeName"] for t in targets], [self.good_node])
         job_id = self.good.receive("order")["jobID"]
-        self.good.job(job_id, "Profiling")
-        self.wait_phase("next", "Profiling")
-        self.assertEqual([t["nodeName"] for t in self.status("next")["targets"]], [self.good_node])
         for reason, count in (("unasked", 300), ("foreign", 1)):
             self.wait_count(REFUSED % reason, counted.get(REFUSED % reason, 0) + count)
         self.assertIn('"node":"%s","pod":"%s"' % (self.evil_node, self.uid("good")), self.i.controller.log())
@@ -267,7 +266,7 @@ class TakenOver(unittest.TestCase):
         for node in (self.good, self.evil):
             node.socket.send(hello(containerStarts=True, podStarts=True))
         self.arm()
-        self.good.socket.send(hello(podStarts=True))  # told anew, all that there is
+        self.good.socket.send(hello(containerStarts=True, podStarts=True))  # told anew, all that there is
         self.assertEqual(self.good_told(), [{"uid": self.uid("good"), "namespace": self.namespace, "frequencyHertz": 999}])
         self.assertEqual(self.evil.receive("awaitStarts")["pods"], [])
         self.wait_count(AWAITED, armed + 1)
