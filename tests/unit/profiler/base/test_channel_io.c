@@ -108,6 +108,8 @@ Test(channel_io, what_the_application_has_at_our_number_is_left_alone)
 	char byte;
 
 	connect_to_agent();
+	if (!io.cookie)
+		cr_skip_test("nothing tells sockets apart here (SO_COOKIE): an emulator of a kernel, or one before 4.12");
 	ours = io.fd;
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, its), 0);
 	cr_assert_eq(dup2(its[0], ours), ours);
