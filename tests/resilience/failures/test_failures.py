@@ -24,8 +24,9 @@ pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_attr_
 pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init
 pthread_condattr_setclock pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once
 pthread_getcpuclockid pthread_self pthread_setname_np pthread_sigmask
-kill setenv unsetenv
-""".split())
+kill setenv unsetenv prctl raise sem_destroy sem_init sem_post sem_wait setsid
+ptrace
+""".split())  # ptrace: of `drdotnet run -- COMMAND` alone, which says so where it is refused (agent/cli/hold.c)
 
 
 def symbols(path, *options):
