@@ -47,7 +47,7 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
  * neither read nor written nor closed. Between this question and what follows it a moment is left. */
 static bool has_socket(struct channel_io *io)
 {
-	if (io->fd >= 0 && socket_cookie(io->fd) != io->cookie)
+	if (io->fd >= 0 && io->cookie && socket_cookie(io->fd) != io->cookie)
 		io->fd = -1;
 	return io->fd >= 0;
 }

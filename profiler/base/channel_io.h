@@ -7,7 +7,7 @@
 
 struct channel_io {
 	int fd;         /* -1: closed */
-	uint64_t cookie; /* SO_COOKIE of the socket: another one may stand at its number, where the application closes one twice */
+	uint64_t cookie; /* SO_COOKIE of the socket; 0: not known. Another one may stand at its number, where the application closes one twice */
 	int passed_fd;  /* that came beside the bytes; -1: none */
 	int give_up_fd; /* readable: nothing waits for the agent any more; -1: none */
 	void (*stalled)(void); /* set after connecting; NULL: nothing is to be done. Must not write frames */
