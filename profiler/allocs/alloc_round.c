@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 struct channel_alloc_round alloc_round_of(uint64_t counted_ns, uint64_t sampling_ns, uint64_t now_ns)
 {
 	uint64_t since = sampling_ns > counted_ns ? sampling_ns : counted_ns, sampled = now_ns > since ? now_ns - since : 0;

@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 #include <string.h>
 
 #define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 24) / CHANNEL_ALLOC_COUNT_SIZE / 2)

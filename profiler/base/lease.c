@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 #include <limits.h>
 
 #define NS_PER_MS UINT64_C(1000000)

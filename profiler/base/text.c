@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 #include <string.h>
 
 void text_put(struct text *t, const char *s, size_t n)

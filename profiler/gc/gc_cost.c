@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 #include <stdatomic.h>
 
 static _Atomic bool no_background, forcing;

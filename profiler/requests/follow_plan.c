@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 void follow_plan_init(struct follow_plan *p, const struct follow_now *now)
 {
 	*p = (struct follow_plan){.since = *now, .credit_ns = FOLLOW_BURST_NS};

@@ -3,7 +3,6 @@
 
 #include "common/proto/difference.h"
 
-
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
