@@ -34,12 +34,22 @@ class Slow(tools.Names):
     def hold(self):
         open(self.flag, "w").close()
 
+    def hold_until(self, ended):
+        """Again and again: a callback that tells moments of a stop may take it, and what such a one lasts ends no session."""
+        try:
+            proc.wait_until(lambda: self.hold() or ended(), 60, "the session's end", 0.02)
+        finally:
+            self.let_go()
+
+    def let_go(self):
+        if os.path.exists(self.flag):
+            os.unlink(self.flag)
+
     def stop(self, *args, **kwargs):
         try:
             return super().stop(*args, **kwargs)
         finally:
-            if os.path.exists(self.flag):
-                os.unlink(self.flag)
+            self.let_go()
 
     def works_on(self):
         """It gets CPU: its threads are not stuck."""
@@ -132,8 +142,12 @@ class PauseBudget:
             proc.wait_until(self.app.mapped, 30, "the session")
             first = self.app.cpu_ticks()
             proc.wait_until(lambda: command.poll() is not None or self.app.cpu_ticks() > first + 30, 30, "some samples")
-            self.app.hold()
-            stdout, stderr = command.communicate(timeout=proc.patience(60))
+            try:
+                self.app.hold_until(lambda: command.poll() is not None)
+            except BaseException:
+                command.kill()
+                raise
+            stdout, stderr = command.communicate()
         answer = json.loads(stdout)
         self.assertEqual((answer["phase"], answer["reason"]), ("Failed", "PauseBudgetExceeded"), (answer, stderr))
         self.assertRegex(answer["message"], r"waited for \d+\.\d ms in a callback, over the limit of 200\.0 ms")
