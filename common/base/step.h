@@ -8,7 +8,7 @@
 #ifdef DRDOTNET_FAULTS
 void step_come(const char *name);
 #define STEP(name) step_come(name)
-#define STEP_HOLD_MS 60000 /* so long it may take a test on a busy machine */
+#define STEP_HOLD_MS 240000 /* so long it may take a test on a busy machine */
 #else
 #define STEP(name) ((void)0)
 #define STEP_HOLD_MS 0

@@ -261,7 +261,10 @@ class Watch:
 
     def _pass_on(self, answer):
         while not self.over:
-            line = answer.readline()
+            try:
+                line = answer.readline()
+            except (OSError, http.client.HTTPException, ValueError):  # cut: it ends as a server ends one, not in the midst of it
+                break
             if not line:
                 break
             if not self.api.muted:

@@ -195,9 +195,13 @@ class MainWay:
         made = self.pod("checkout-1", "alloc", user=10001, readonly=True)
         made.warm(100)
         before = {made: dotnet.Traces(made)}
-        self.i.session(self.namespace, "pauses", {"profiler": "RuntimePauses", "durationSeconds": 3,
+        self.i.session(self.namespace, "pauses", {"profiler": "RuntimePauses", "durationSeconds": 120,
                                                   "target": {"selector": {"matchLabels": {"app": "checkout"}}}})
-        session = self.succeeded("pauses")
+        proc.wait_until(lambda: [t["phase"] for t in self.i.get(self.namespace, "pauses").get("status", {}).get("targets", [])] == ["Profiling"], 60,
+                        "the session")
+        made.warm(made.progress()["ops"] + 500)  # however little of a CPU it gets
+        self.kubectl("patch", "psess", "pauses", "--type=merge", "-p", '{"spec":{"cancel":true}}')
+        session = self.finished("pauses")
         self.assert_nothing_left(before)
         target = session["status"]["targets"][0]
         report = json.loads(self.stored(session, [r for r in target["reports"] if r["name"] == "report.json"][0]))
