@@ -1,16 +1,10 @@
 #include "agent/locks/managed_locks.h"
 
+#include "agent/locks/lock_object.h"
+
 #include <string.h>
 
-/* Where a Lock has its fields. */
-#define LOCK_OWNER 16
-#define LOCK_STATE 20
-#define LOCK_RECURSION 24
-#define LOCK_BYTES 32
-#define LOCK_HELD 1u
-#define LOCK_WAITERS_SHIFT 7
-
-/* Where a ReaderWriterLockSlim has its own. */
+/* Where a ReaderWriterLockSlim has its fields. */
 #define RW_WRITERS_WAIT 48
 #define RW_READERS_WAIT 52
 #define RW_UPGRADES_WAIT 56
@@ -58,15 +52,6 @@ static uint32_t lock_field(const uint8_t *object, size_t at)
 	return x;
 }
 
-static bool read_lock_object(const uint8_t *o, struct monitor *out)
-{
-	uint32_t state = lock_field(o, LOCK_STATE);
-	out->owner = state & LOCK_HELD ? lock_field(o, LOCK_OWNER) : 0;
-	out->recursion = lock_field(o, LOCK_RECURSION);
-	out->waiters = state >> LOCK_WAITERS_SHIFT;
-	return out->waiters <= WAITERS_MAX;
-}
-
 /* Who may upgrade keeps out those that want to write or to upgrade, too, but none that only wants to read. */
 static bool read_rw_object(const uint8_t *o, const struct managed_threads *threads, struct monitor *out)
 {
@@ -89,10 +74,12 @@ static bool read_rw_object(const uint8_t *o, const struct managed_threads *threa
 bool managed_lock_read(const struct process_memory *m, enum lock_kind kind, uint64_t object, const struct managed_threads *threads, struct monitor *out)
 {
 	uint8_t o[RW_BYTES];
-	if (!process_memory_whole(m, object, o, kind == LOCK_KIND_LOCK ? LOCK_BYTES : RW_BYTES))
+	if (kind == LOCK_KIND_LOCK)
+		return lock_object_read(m, object, threads, out);
+	if (!process_memory_whole(m, object, o, sizeof o))
 		return false;
 	*out = (struct monitor){.kind = kind, .object = object, .type = process_memory_word(m, object) & ~UINT64_C(7)};
-	return kind == LOCK_KIND_LOCK ? read_lock_object(o, out) : read_rw_object(o, threads, out);
+	return read_rw_object(o, threads, out);
 }
 
 static enum lock_kind kind_of_type(const char *name)

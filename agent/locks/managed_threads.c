@@ -12,11 +12,12 @@
 void managed_threads_read(const struct process_memory *m, const struct runtime_contract *c, struct managed_threads *out)
 {
 	size_t cap = 0;
-	*out = (struct managed_threads){0};
+	*out = (struct managed_threads){.own_locks_by_managed_id = c->known && c->monitors_are_locks};
 	uint64_t store = c->known ? process_memory_word(m, c->thread_store) : 0;
 	uint64_t link = store ? process_memory_word(m, store + c->store_first) : 0;
-	for (; link > c->thread_next && out->count < THREAD_WAITS_MAX; link = process_memory_word(m, link)) {
-		uint64_t thread = link - c->thread_next, inner_tid = process_memory_word(m, thread + c->thread_os_id);
+	uint64_t in_thread = c->links_are_threads ? 0 : c->thread_next;
+	for (; link > in_thread && out->count < THREAD_WAITS_MAX; link = process_memory_word(m, link - in_thread + c->thread_next)) {
+		uint64_t thread = link - in_thread, inner_tid = process_memory_word(m, thread + c->thread_os_id);
 		struct managed_thread x = {.inner_tid = (uint32_t)inner_tid, .handle = process_memory_word(m, thread + c->thread_handle)};
 		if (!process_memory_whole(m, thread + c->thread_id, &x.managed_id, sizeof x.managed_id))
 			return;

@@ -15,6 +15,7 @@ struct managed_thread {
 struct managed_threads {
 	struct managed_thread *items;
 	size_t count;
+	bool own_locks_by_managed_id; /* a Lock names its owner so, not by the kernel's id */
 };
 
 /* Empty where the runtime does not tell. *out is the caller's to finish. */

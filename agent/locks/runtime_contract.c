@@ -31,7 +31,9 @@ static const struct wanted_field wanted_fields[] = {
 	{"Thread", "Id", offsetof(struct runtime_contract, thread_id), NOT_OPTIONAL},
 	{"Thread", "OSId", offsetof(struct runtime_contract, thread_os_id), NOT_OPTIONAL},
 	{"Thread", "LinkNext", offsetof(struct runtime_contract, thread_next), NOT_OPTIONAL},
-	{"Thread", "GCHandle", offsetof(struct runtime_contract, thread_handle), NOT_OPTIONAL},
+	{"Thread", "GCHandle", offsetof(struct runtime_contract, thread_handle), 0},
+	{"Thread", "ExposedObject", offsetof(struct runtime_contract, thread_exposed), 0}, /* the same, as .NET 11 calls it */
+	{"SyncBlock", "Lock", offsetof(struct runtime_contract, monitor_lock), 0},
 	{"ThreadStore", "FirstThreadLink", offsetof(struct runtime_contract, store_first), NOT_OPTIONAL},
 	{"MethodTable", "MTFlags", offsetof(struct runtime_contract, type_flags), NOT_OPTIONAL},
 	{"MethodTable", "MTFlags2", offsetof(struct runtime_contract, type_flags2), NOT_OPTIONAL},
@@ -103,10 +105,11 @@ static uint64_t read_variable(const json_t *globals, const char *name, const uin
 	return i >= 0 && (size_t)i < count ? pointers[i] : 0;
 }
 
-/* ["0xc", "uint8"]: 12. 0: it is none. */
+/* ["0xc", "uint8"], or "0xc": 12. 0: it is none. */
 static uint32_t read_constant(const json_t *globals, const char *name, uint32_t most)
 {
-	const char *text = json_string_value(json_array_get(json_object_get(globals, name), 0));
+	const json_t *said = json_object_get(globals, name);
+	const char *text = json_string_value(json_is_array(said) ? json_array_get(said, 0) : said);
 	unsigned long value = text ? strtoul(text, NULL, 16) : 0;
 	return value <= most ? (uint32_t)value : 0;
 }
@@ -121,19 +124,30 @@ static void read_code_contract(const json_t *types, const json_t *globals, const
 	out->code.known = all && out->code.token_bits;
 }
 
+/* .NET 9 and 10 number their contracts, .NET 11 names the same "c1", of lists that it keeps in another way. False: it is another one. */
+static bool read_thread_contract(const json_t *contracts, struct runtime_contract *out)
+{
+	const json_t *version = json_object_get(contracts, "Thread");
+	out->links_are_threads = json_is_string(version) && strcmp(json_string_value(version), "c1") == 0;
+	return out->links_are_threads || (json_is_integer(version) && json_integer_value(version) == 1);
+}
+
 bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointers, size_t count, struct runtime_contract *out)
 {
 	struct err e = ERR_INIT;
 	AUTO_JSON json_t *doc = jsonx_parse(text, len, "the runtime's contract", &e);
 	const json_t *types = json_object_get(doc, "types"), *globals = json_object_get(doc, "globals");
-	bool all = true;
-	*out = (struct runtime_contract){0};
+	*out = (struct runtime_contract){.told = true};
+	bool all = read_thread_contract(json_object_get(doc, "contracts"), out);
 	for (size_t i = 0; i < sizeof wanted_fields / sizeof *wanted_fields; i++)
 		all = all && read_offset(types, &wanted_fields[i], out);
 	out->thread_store = read_variable(globals, "ThreadStore", pointers, count);
 	out->string_class = read_variable(globals, "StringMethodTable", pointers, count);
 	read_code_contract(types, globals, pointers, count, out);
-	out->known = all && out->thread_store && out->string_class;
+	out->monitors_are_locks = json_object_get(json_object_get(types, "SyncBlock"), "Lock") != NULL;
+	if (!out->thread_handle)
+		out->thread_handle = out->thread_exposed;
+	out->known = all && out->thread_store && out->string_class && out->thread_handle;
 	return out->known;
 }
 
@@ -142,7 +156,10 @@ void runtime_contract_read(const struct process_memory *m, int proc_fd, struct r
 	struct head head;
 	uint64_t pointers[RUNTIME_CONTRACT_POINTERS_MAX], at, size;
 	*out = (struct runtime_contract){0};
-	if (!dac_table_export(proc_fd, "DotNetRuntimeContractDescriptor", &at, &size) || !process_memory_whole(m, at, &head, sizeof head) ||
+	if (!dac_table_export(proc_fd, "DotNetRuntimeContractDescriptor", &at, &size))
+		return;
+	out->told = true;
+	if (!process_memory_whole(m, at, &head, sizeof head) ||
 	    memcmp(head.magic, "DNCCDAC", sizeof head.magic) != 0 || head.text_bytes > RUNTIME_CONTRACT_TEXT_MAX ||
 	    head.pointer_count > RUNTIME_CONTRACT_POINTERS_MAX ||
 	    !process_memory_whole(m, head.pointers, pointers, head.pointer_count * sizeof *pointers))

@@ -1,7 +1,7 @@
 /* What the runtime says of its own structures: a text that it exports for debuggers (DotNetRuntimeContractDescriptor, .NET 9 and newer), with the offsets
  * of fields and the places of its variables. Read from outside. One thread.
  *
- * Source: docs/design/datacontracts of the runtime's repository, and what .NET 9 and 10 say. */
+ * Source: docs/design/datacontracts of the runtime's repository, and what .NET 9, 10 and 11 say. */
 #ifndef DRDOTNET_RUNTIME_CONTRACT_H
 #define DRDOTNET_RUNTIME_CONTRACT_H
 
@@ -22,13 +22,17 @@ struct code_contract {
 };
 
 struct runtime_contract {
+	bool told;  /* it says something: .NET 9 and newer. What is not known then must not be taken for what .NET 8 looks like */
 	bool known; /* all of it */
 	/* addresses of variables */
 	uint64_t thread_store, string_class;
 	/* offsets in the runtime's structures */
-	uint32_t thread_id, thread_os_id, thread_next, thread_handle, store_first;
+	uint32_t thread_id, thread_os_id, thread_next, thread_handle, thread_exposed, store_first;
 	uint32_t type_flags, type_flags2, type_base_size, type_module, type_class, class_type, module_base;
 	struct code_contract code;
+	bool monitors_are_locks; /* .NET 11: a monitor's state is a System.Threading.Lock, which names its owner by the managed id */
+	bool links_are_threads;  /* .NET 11: the list of threads leads to them, not to a link within */
+	uint32_t monitor_lock;   /* of a SyncBlock: the handle of that */
 	uint32_t type_row_shift; /* of type_flags2: the bits above it are the type's row in its assembly's metadata; 0: 8 */
 };
 

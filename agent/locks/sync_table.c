@@ -1,5 +1,6 @@
 #include "agent/locks/sync_table.h"
 
+#include "agent/locks/lock_object.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -81,19 +82,44 @@ uint64_t sync_table_find_again(const struct process_memory *m, const uint64_t *d
 	return best;
 }
 
-static bool read_monitor(const struct process_memory *m, const struct entry *e, struct monitor *out)
+struct table_reader {
+	const struct process_memory *memory;
+	const struct runtime_contract *contract;
+	const struct managed_threads *threads;
+};
+
+/* A monitor that nobody has ever waited for has none. */
+static bool read_lock_of(const struct table_reader *r, const struct entry *e, struct monitor *out)
+{
+	uint64_t handle = process_memory_word(r->memory, e->sync_block + r->contract->monitor_lock);
+	uint64_t lock = may_be_address(handle) ? process_memory_word(r->memory, handle) : 0;
+	if (!may_be_address(lock) || !lock_object_read(r->memory, lock, r->threads, out))
+		*out = (struct monitor){0};
+	out->kind = LOCK_KIND_MONITOR;
+	out->sync_block = lock;
+	return true;
+}
+
+static bool read_words(const struct table_reader *r, const struct entry *e, struct monitor *out)
 {
 	uint32_t words[6];
-	if (!may_be_address(e->sync_block) || !process_memory_whole(m, e->sync_block, words, sizeof words))
+	if (!process_memory_whole(r->memory, e->sync_block, words, sizeof words))
 		return false;
 	*out = (struct monitor){
-		.object = e->object,
 		.sync_block = e->sync_block,
-		.type = process_memory_word(m, e->object) & ~UINT64_C(7),
 		.owner = words[0] & STATE_LOCKED ? words[4] : 0,
 		.recursion = words[1],
 		.waiters = words[0] >> STATE_WAITERS_SHIFT,
 	};
+	return true;
+}
+
+static bool read_monitor(const struct table_reader *r, const struct entry *e, struct monitor *out)
+{
+	if (!may_be_address(e->sync_block) || !(r->contract->monitors_are_locks ? read_lock_of(r, e, out) : read_words(r, e, out)))
+		return false;
+	out->object = e->object;
+	out->type = process_memory_word(r->memory, e->object) & ~UINT64_C(7);
 	return true;
 }
 
@@ -115,16 +141,16 @@ static int by_sync_block(const void *a, const void *b)
 	return (x->sync_block > y->sync_block) - (x->sync_block < y->sync_block);
 }
 
-static void read_entries(const struct process_memory *m, uint64_t table, struct sync_table *out)
+static void read_entries(const struct table_reader *r, uint64_t table, struct sync_table *out)
 {
 	struct entry chunk[CHUNK];
 	struct monitor x;
 	size_t cap = 0, holes = 0;
 	*out = (struct sync_table){0};
 	for (size_t index = 1; holes < HOLES; index += CHUNK) {
-		size_t have = process_memory_read(m, table + index * ENTRY_BYTES, chunk, sizeof chunk) / sizeof *chunk;
+		size_t have = process_memory_read(r->memory, table + index * ENTRY_BYTES, chunk, sizeof chunk) / sizeof *chunk;
 		for (size_t i = 0; i < have; i++) {
-			bool used = names_entry(m, chunk[i].object, index + i) && read_monitor(m, &chunk[i], &x);
+			bool used = names_entry(r->memory, chunk[i].object, index + i) && read_monitor(r, &chunk[i], &x);
 			holes = used ? 0 : holes + 1;
 			out->entries += used;
 			if (used)
@@ -137,9 +163,11 @@ static void read_entries(const struct process_memory *m, uint64_t table, struct 
 	}
 }
 
-void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out)
+void sync_table_read(const struct process_memory *m, uint64_t table, const struct runtime_contract *c, const struct managed_threads *threads,
+		     struct sync_table *out)
 {
-	read_entries(m, table, out);
+	const struct table_reader r = {m, c, threads};
+	read_entries(&r, table, out);
 	if (out->waited_count)
 		qsort(out->waited, out->waited_count, sizeof *out->waited, by_sync_block);
 }

@@ -14,6 +14,7 @@ void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, 
 {
 	*w = (struct lock_watch){.memory = memory};
 	dac_table_read(memory, proc_fd, &w->dac);
+	runtime_contract_read(memory, proc_fd, &w->contract);
 }
 
 void lock_watch_fini(struct lock_watch *w)
@@ -61,20 +62,28 @@ static void keep_sighting(struct lock_watch *w, const struct monitor *m, int64_t
 	lock_watch_sighted(w, &(struct lock_sighting){.at_ns = now_ns, .lock = m->sync_block, .owner = m->owner, .waiters = m->waiters});
 }
 
-void lock_watch_look(struct lock_watch *w, int64_t now_ns)
+static void look_at_table(struct lock_watch *w, uint64_t at, int64_t now_ns)
 {
 	struct sync_table table;
-	if (w->dac.why || now_ns < w->next_ns)
+	struct managed_threads threads = {0};
+	if (w->contract.monitors_are_locks)
+		managed_threads_read(w->memory, &w->contract, &threads);
+	sync_table_read(w->memory, at, &w->contract, &threads, &table);
+	for (size_t i = 0; i < table.waited_count; i++)
+		keep_sighting(w, &table.waited[i], now_ns);
+	sync_table_fini(&table);
+	managed_threads_fini(&threads);
+}
+
+void lock_watch_look(struct lock_watch *w, int64_t now_ns)
+{
+	if (w->dac.why || (w->contract.told && !w->contract.known) || now_ns < w->next_ns)
 		return;
 	if (w->looks % SEARCH == 0 || w->looks < 4)
 		w->hint = w->dac.count;
 	uint64_t at = sync_table_find_again(w->memory, w->dac.words, w->dac.count, &w->hint);
-	if (at) {
-		sync_table_read(w->memory, at, &table);
-		for (size_t i = 0; i < table.waited_count; i++)
-			keep_sighting(w, &table.waited[i], now_ns);
-		sync_table_fini(&table);
-	}
+	if (at)
+		look_at_table(w, at, now_ns);
 	w->looks++;
 	int64_t rest_ns = (clock_mono_ns() - now_ns) * REST;
 	w->next_ns = now_ns + (rest_ns > EACH_NS ? rest_ns : EACH_NS);

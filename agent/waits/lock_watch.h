@@ -15,7 +15,7 @@
 
 struct lock_sighting { /* a lock with waiters, at one look */
 	int64_t at_ns;     /* CLOCK_MONOTONIC */
-	uint64_t lock;     /* a monitor's SyncBlock; else the object */
+	uint64_t lock;     /* a monitor's sync_block (sync_table.h); else the object */
 	uint32_t owner;    /* id of the thread that holds it, as the process sees it; 0: nobody */
 	uint32_t waiters;
 	uint32_t waiter;   /* not of monitors: one that waits for it, as we see it; there is one sighting of each */
@@ -26,6 +26,7 @@ struct lock_sighting { /* a lock with waiters, at one look */
 struct lock_watch {
 	const struct process_memory *memory;
 	struct dac_table dac;
+	struct runtime_contract contract;
 	int64_t next_ns;
 	uint64_t *locks; /* that were waited for at some look, sorted */
 	size_t lock_count, lock_cap;

@@ -195,7 +195,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t table = sync_table_find_again(&m, dac, 8, &hint);
 	if (sync_table_find(&m, dac, 8) != table || (table && sync_table_find_again(&m, dac, 8, &hint) != table))
 		abort();
-	sync_table_read(&m, table ? table : BASE, &t);
+	const struct runtime_contract said_before = {.monitors_are_locks = size % 2, .monitor_lock = size % 64};
+	const struct managed_threads nobody = {.own_locks_by_managed_id = size % 4 == 3};
+	sync_table_read(&m, table ? table : BASE, &said_before, &nobody, &t);
 	uint32_t waited = sync_table_waited(&t, dac, 8);
 	if (waited != UINT32_MAX && waited >= t.waited_count)
 		abort();

@@ -56,11 +56,13 @@ static uint32_t waited_by(const struct look_reader *r, struct deadlock_look *l, 
 }
 
 /* Only a thread that sleeps on a futex can wait for a lock. */
-static void find_waits(const struct process_memory *m, int proc_fd, struct managed_locks *managed, struct deadlock_look *l)
+static void find_waits(const struct process_memory *m, int proc_fd, uint64_t table, struct managed_locks *managed, struct deadlock_look *l)
 {
 	struct look_reader r = {.memory = m, .managed = managed, .stack = mem_alloc(LOOK_STACK_BYTES)};
 	stack_ends_load(proc_fd, &r.ends);
 	managed_threads_read(m, &managed->contract, &r.threads);
+	if (table)
+		sync_table_read(m, table, &managed->contract, &r.threads, &l->table);
 	managed_threads_name(&r.threads, m, managed->types, &managed->contract, l->threads, l->thread_count);
 	l->monitors = l->table.waited_count;
 	l->waits_for = mem_calloc(l->thread_count + 1, sizeof *l->waits_for);
@@ -79,9 +81,7 @@ static void read_locks(const struct process_memory *m, int proc_fd, uint64_t tab
 	const struct process_memory direct = managed->memory;
 	memory_pages_init(&pages, m);
 	managed->memory = pages.memory;
-	if (table)
-		sync_table_read(&pages.memory, table, &l->table);
-	find_waits(&pages.memory, proc_fd, managed, l);
+	find_waits(&pages.memory, proc_fd, table, managed, l);
 	managed->memory = direct;
 	memory_pages_fini(&pages);
 }
@@ -90,7 +90,9 @@ int deadlock_look_take(const struct process_memory *m, int proc_fd, const struct
 		       struct err *e)
 {
 	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why};
-	uint64_t table = dac->why ? 0 : sync_table_find(m, dac->words, dac->count);
+	if (!out->unread && managed->contract.told && !managed->contract.known)
+		out->unread = "this version of .NET keeps its locks in a way that is not known here";
+	uint64_t table = out->unread ? 0 : sync_table_find(m, dac->words, dac->count);
 	ssize_t threads = thread_wait_list(proc_fd, &out->threads, &out->full);
 	if (threads < 0) {
 		out->unread = "the process's threads could not be read";

@@ -9,6 +9,9 @@
 /* A process with memory at one place: pointers to tables, the table, objects behind their headers, and locks. */
 #include "tests/unit/agent/locks/fake_memory.h"
 
+static const struct runtime_contract words; /* whose monitors are no objects */
+static const struct managed_threads nobody;
+
 static void put64(uint64_t at, uint64_t value)
 {
 	memcpy(memory + (at - BASE), &value, sizeof value);
@@ -58,7 +61,7 @@ Test(sync_table, locks_with_waiters_are_told)
 	struct sync_table t;
 	make_table();
 	put64(TABLE + 16 * 3 + 8, (OBJECT(3)) | 1); /* a freed entry is no end */
-	sync_table_read(&fake, TABLE, &t);
+	sync_table_read(&fake, TABLE, &words, &nobody, &t);
 	cr_assert_eq(t.entries, 4);
 	cr_assert_eq(t.waited_count, 1);
 	cr_assert_eq(t.waited[0].owner, 77);
@@ -75,7 +78,7 @@ Test(sync_table, an_entry_whose_object_names_another_is_left_out)
 	struct sync_table t;
 	make_table();
 	put32(OBJECT(2) - 4, 0x08000003u);
-	sync_table_read(&fake, TABLE, &t);
+	sync_table_read(&fake, TABLE, &words, &nobody, &t);
 	cr_assert_eq(t.waited_count, 0);
 	sync_table_fini(&t);
 }
@@ -84,10 +87,10 @@ Test(sync_table, memory_that_ends_is_the_end)
 {
 	struct sync_table t;
 	make_table();
-	sync_table_read(&fake, BASE + BYTES - 40, &t);
+	sync_table_read(&fake, BASE + BYTES - 40, &words, &nobody, &t);
 	cr_assert_eq(t.entries, 0);
 	sync_table_fini(&t);
-	sync_table_read(&fake, UINT64_MAX - 100, &t);
+	sync_table_read(&fake, UINT64_MAX - 100, &words, &nobody, &t);
 	cr_assert_eq(t.entries, 0);
 	sync_table_fini(&t);
 }
@@ -104,4 +107,34 @@ Test(sync_table, is_found_again_where_it_was)
 	put64(BASE + 16, BASE + 0x9000); /* it has moved: all are tried */
 	cr_assert_eq(sync_table_find_again(&fake, dac, 4, &hint), TABLE);
 	cr_assert_eq(hint, 2);
+}
+
+/* On .NET 11 a monitor leads by a handle to a Lock, which names its owner by the managed id. */
+Test(sync_table, monitors_that_are_objects)
+{
+	static const struct runtime_contract eleven = {.monitors_are_locks = true, .monitor_lock = 8};
+	struct managed_thread list[] = {{.managed_id = 5, .inner_tid = 4711}};
+	const struct managed_threads threads = {.items = list, .count = 1, .own_locks_by_managed_id = true};
+	struct sync_table t;
+	make_table();
+	put64(LOCK(2) + 8, BASE + 0xc000); /* a handle; the others have none */
+	put64(BASE + 0xc000, BASE + 0xc100);
+	put64(BASE + 0xc100, BASE + 0x2000);
+	put32(BASE + 0xc100 + 16, 5);
+	put32(BASE + 0xc100 + 20, 3 << 7 | 1);
+	put32(BASE + 0xc100 + 24, 2);
+	sync_table_read(&fake, TABLE, &eleven, &threads, &t);
+	cr_assert_eq(t.entries, 5);
+	cr_assert_eq(t.waited_count, 1);
+	const struct monitor *x = &t.waited[0];
+	cr_assert(x->kind == LOCK_KIND_MONITOR && x->object == OBJECT(2) && x->sync_block == BASE + 0xc100 && x->type == BASE + 0x1000);
+	cr_assert(x->owner == 4711 && x->recursion == 2 && x->waiters == 3);
+	const uint64_t stack[] = {0, LOCK(2), BASE + 0xc100};
+	cr_assert_eq(sync_table_waited(&t, stack, 2), UINT32_MAX);
+	cr_assert_eq(sync_table_waited(&t, stack, 3), 0);
+	sync_table_fini(&t);
+	list[0].managed_id = 6; /* it has ended */
+	sync_table_read(&fake, TABLE, &eleven, &threads, &t);
+	cr_assert_eq(t.waited[0].owner, 0);
+	sync_table_fini(&t);
 }
