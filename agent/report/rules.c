@@ -96,6 +96,19 @@ void rules_run(const struct rule *rules, size_t count, const struct rule_fields 
 	sort_findings(out->list, count);
 }
 
+void findings_doubt(struct findings *f, const char *why)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct finding *x = &f->list[i];
+		if (x->state != FINDING_EXCLUDED)
+			continue;
+		x->state = FINDING_NOT_MEASURED;
+		x->evidence[0] = '\0';
+		finding_message(x, "%s", why);
+	}
+	sort_findings(f->list, f->count);
+}
+
 void findings_fini(struct findings *f)
 {
 	free(f->list);

@@ -96,6 +96,9 @@ void rules_share_evidence(struct finding *f, double bytes, double percent, const
 void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out);
 void findings_fini(struct findings *f);
 
+/* Something that all rules looked at was not read: what they excluded was not measured, for that reason. What they found stands. */
+void findings_doubt(struct findings *f, const char *why);
+
 /* The finding that leads: found or possible; NULL: none is. */
 const struct finding *findings_lead(const struct findings *f);
 /* The finding with that id that is found or possible; NULL: it is not. */

@@ -66,6 +66,11 @@ static void put_nothing_stuck(const struct task_groups *g, struct buf *out)
 		buf_puts(out, "Nothing is known of async operations: no task was seen");
 		return;
 	}
+	if (g->unread) {
+		buf_puts(out, "No verdict: ");
+		size_text_counted(out, g->unread, "runtime-async operation waits, and is not read yet", "runtime-async operations wait, and are not read yet");
+		return;
+	}
 	if (g->operations == 0) {
 		buf_puts(out, "Nothing is stuck: no async operation waits");
 		return;
@@ -133,6 +138,8 @@ static void put_looks(const struct stuck_result *r, struct buf *out)
 	size_text_counted(out, g->operations, "async operation waits, ", "async operations wait, ");
 	size_text_count(out, g->lasting);
 	buf_puts(out, " of them at the same await as at the first look. Operations that a garbage collection moved between the looks count as new.");
+	if (g->unread)
+		buf_puts(out, " Runtime-async ones are not among them.");
 }
 
 /* What to make of the finding that leads. */
@@ -210,6 +217,8 @@ int stuck_report_write(const struct stuck_result *r, const struct session_facts 
 	buf_init(&text, DIAGNOSIS_MAX_BYTES * 2);
 	stuck_numbers_of(r, &numbers);
 	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, &numbers, &findings);
+	if (r->groups.unread)
+		findings_doubt(&findings, "methods that the runtime suspends itself (runtime-async, .NET 11) are not read yet");
 	stuck_report_text(r, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct stuck_source s = {

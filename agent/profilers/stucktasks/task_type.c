@@ -160,6 +160,7 @@ void task_type_of(const struct heap_type *t, struct task_type *out)
 {
 	*out = (struct task_type){.next = TASK_NO_FIELD, .second = TASK_NO_FIELD, .action = TASK_NO_FIELD};
 	out->wait = wait_of(t->name);
+	out->runtime_async = task_name_begins(t->name, "System.Runtime.CompilerServices.AsyncHelpers.RuntimeAsyncTask");
 	out->feeds = task_name_begins(t->name, "System.Threading.Tasks.Dataflow.");
 	if (t->raw && task_type_counts_awaits(t->raw))
 		find_awaiters(t, out);

@@ -1,5 +1,5 @@
 /* What the types of a heap are to async operations: boxes of async methods, other tasks, sources of value tasks, what stands between a task and who goes
- * on after it. By the names of types and fields in .NET 8 to 10. Pure; any thread. */
+ * on after it. By the names of types and fields in .NET 8 to 11. Pure; any thread. */
 #ifndef DRDOTNET_TASK_TYPE_H
 #define DRDOTNET_TASK_TYPE_H
 
@@ -48,6 +48,7 @@ struct task_type {
 	uint32_t awaited[4];  /* BOX, or a state machine that is an object: offsets of its awaiters' references */
 	uint8_t awaited_count;
 	bool feeds;           /* a block of the dataflow library, which hands out messages as a channel does, or a part of one */
+	bool runtime_async;   /* PROMISE: of a method that .NET 11 suspends itself, without a state machine: what it waits for is not read */
 	uint32_t action;      /* PROMISE: offset of the delegate that it runs */
 };
 

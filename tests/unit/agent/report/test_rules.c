@@ -100,6 +100,26 @@ static void says_nothing(const void *numbers, struct finding *f)
 }
 
 /* Neighbours with one reason have it once; what is never excluded has no words but its id. */
+Test(rules, in_doubt_nothing_is_excluded_and_what_was_found_stands)
+{
+	struct kettle k;
+	struct findings f;
+	judge_kettle(&k, 100, 2, &f);
+	findings_doubt(&f, "the lid is shut");
+	cr_assert_eq(f.list[0].state, FINDING_FOUND);
+	cr_assert_eq(f.list[1].state, FINDING_NOT_MEASURED);
+	cr_assert_str_eq(f.list[1].message, "the lid is shut");
+	cr_assert_str_empty(f.list[1].evidence);
+	findings_fini(&f);
+	judge_kettle(&k, 20, 2, &f);
+	findings_doubt(&f, "the lid is shut");
+	AUTO_BUF struct buf out;
+	buf_init(&out, 1000);
+	findings_put_seen(&f, &out);
+	cr_assert_str_eq(buf_str(&out), "\nNot measured: a leak; boiling (the lid is shut).");
+	findings_fini(&f);
+}
+
 Test(rules, what_was_not_measured_is_said_in_words)
 {
 	static const struct rule many[] = {
