@@ -59,8 +59,19 @@ struct drive {
 	struct plan *plan;
 };
 
+/* The order may be of a leader before us, and the job even finished: then its agent alone knows, and nothing is decided before it has had the time to tell.
+ * (The pod may be gone, the deadline over: what the agent holds is the report all the same.) */
+static bool may_be_told_yet(struct drive *d)
+{
+	if (d->v->reported_in_link || d->v->ordered_age_ms >= 0)
+		return false;
+	return !aged(d->plan, d->v->linked_age_ms, d->v->linked ? PLAN_TELL_MS : PLAN_RETURN_MS, d->now);
+}
+
 static struct plan_pod drive_canceled(struct drive *d)
 {
+	if (may_be_told_yet(d))
+		return act(POD_WAIT);
 	if (!d->ordered)
 		return plan_end_pod(JOB_CANCELED, REASON_Canceled, "The session was canceled before the agent had the order.");
 	if (aged(d->plan, d->v->canceled_age_ms, PLAN_CANCEL_MS, d->now))
@@ -99,7 +110,7 @@ static struct plan_pod drive_unlinked(struct drive *d)
 		return (struct plan_pod){POD_WAIT, JOB_QUEUED, REASON_AgentLost,
 					 "The link to the agent is lost; it finishes the job and reports when it is back."};
 	wake_at(d->plan, d->now + PLAN_CHECK_MS);
-	return (struct plan_pod){POD_CHECK, JOB_QUEUED, REASON_NodeWithoutAgent, "No agent is linked from the pod's node."};
+	return (struct plan_pod){may_be_told_yet(d) ? POD_WAIT : POD_CHECK, JOB_QUEUED, REASON_NodeWithoutAgent, "No agent is linked from the pod's node."};
 }
 
 static struct plan_pod drive_too_old(struct drive *d)
@@ -130,9 +141,11 @@ static struct plan_pod drive_pod(struct drive *d)
 	if (d->s->spec.cancel && !keeps_report)
 		return drive_canceled(d);
 	if (past_bound(d, &out))
-		return out;
+		return may_be_told_yet(d) ? act(POD_WAIT) : out;
 	if (!d->v->linked)
 		return drive_unlinked(d);
+	if (may_be_told_yet(d))
+		return act(POD_WAIT);
 	if (d->ordered && !d->detached && due(d->plan, d->deadline + PLAN_DEADLINE_GRACE_MS, d->now))
 		return cancel_once(d->v);
 	if (d->v->too_old && !d->ordered)

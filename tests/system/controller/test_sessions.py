@@ -339,6 +339,24 @@ class Restarts(ControllerTest):
         hub.say("link", "n1", 1)
         self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
 
+    def test_a_report_outlives_its_pod_and_the_leader(self):
+        """As when a node is drained: the status knows of less than the agent has, and the pod is gone when the next leader comes."""
+        self.pod("checkout-1")
+        hub = self.leader("n1", name="first")
+        self.sessions.create("cpu")
+        _, order = hub.order("cpu")
+        hub.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        hub.stop(signal.SIGKILL)
+        self.cluster.kubectl("delete", "pod", "-n", self.namespace, "checkout-1", "--grace-period=0", "--force")
+        hub = self.leader(name="second")
+        self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "AgentLost")
+        hub.say("link", "n1", 1)
+        hub.silent("order", 0.5)
+        hub.job("n1", order["jobID"], "Delivering", startTime=1700000000000)
+        self.succeed(hub, "n1", order["jobID"])
+        self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
+
     def test_ordered_again_when_the_agent_has_lost_the_job(self):
         self.pod("checkout-1")
         hub = self.leader("n1")

@@ -70,18 +70,18 @@ static const struct drive_row {
 	const char *reason;
 	int64_t wake_ms;
 } drive_rows[] = {
-	{"new and linked", NULL, {.linked = true, .ordered_age_ms = -1}, CREATED_MS, POD_ORDER, 0, NULL, DEADLINE_MS},
+	{"new and linked", NULL, {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_ORDER, 0, NULL, DEADLINE_MS},
 	{"ordered just now", NULL, {.linked = true, .ordered_age_ms = 0}, CREATED_MS, POD_WAIT, 0, NULL, CREATED_MS + PLAN_SILENT_MS},
 	{"ordered, not a word", NULL, {.linked = true, .ordered_age_ms = PLAN_SILENT_MS}, CREATED_MS, POD_ORDER, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
-	{"no agent", NULL, {.ordered_age_ms = -1}, CREATED_MS, POD_CHECK, 0, REASON_NodeWithoutAgent, CREATED_MS + PLAN_CHECK_MS},
-	{"an agent too old", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1}, CREATED_MS, POD_CHECK, 0, REASON_AgentTooOld,
+	{"no agent", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_CHECK, 0, REASON_NodeWithoutAgent, CREATED_MS + PLAN_CHECK_MS},
+	{"an agent too old", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_CHECK, 0, REASON_AgentTooOld,
 	 CREATED_MS + PLAN_CHECK_MS},
-	{"too old until the deadline", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1}, DEADLINE_MS, POD_END, JOB_FAILED,
+	{"too old until the deadline", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, DEADLINE_MS, POD_END, JOB_FAILED,
 	 REASON_DeadlineExceeded, INT64_MAX},
 	{"too old for the next session only", "Profiling", {.linked = true, .too_old = true, .reported_in_link = true}, CREATED_MS, POD_WAIT, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
-	{"no agent until the deadline", NULL, {.ordered_age_ms = -1}, DEADLINE_MS, POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
+	{"no agent until the deadline", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS, POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
 	{"profiling", "Profiling", {.linked = true, .reported_in_link = true, .ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
 	{"past the deadline the agent ends it", "Profiling", {.linked = true, .reported_in_link = true, .ordered_age_ms = -1}, DEADLINE_MS, POD_WAIT, 0,
@@ -92,21 +92,31 @@ static const struct drive_row {
 	 NULL, DEADLINE_MS + PLAN_DEADLINE_END_MS},
 	{"and given up at last", "Profiling", {.linked = true, .reported_in_link = true, .cancel_sent = true}, DEADLINE_MS + PLAN_DEADLINE_END_MS,
 	 POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
-	{"link lost", "Profiling", {.ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, REASON_AgentLost, DEADLINE_MS + PLAN_LOST_MS},
-	{"link lost for ever", "Profiling", {.ordered_age_ms = -1}, DEADLINE_MS + PLAN_LOST_MS, POD_END, JOB_FAILED, REASON_AgentLost, INT64_MAX},
-	{"back without the job: again", "Profiling", {.linked = true, .ordered_age_ms = -1}, CREATED_MS, POD_ORDER, 0, NULL, 0},
+	{"link lost", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_WAIT, 0, REASON_AgentLost, DEADLINE_MS + PLAN_LOST_MS},
+	{"link lost for ever", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS + PLAN_LOST_MS, POD_END, JOB_FAILED, REASON_AgentLost, INT64_MAX},
+	{"back without the job: again", "Profiling", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_ORDER, 0, NULL, 0},
 	{"back without the report: wait for its word", "Analyzing", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = 0}, CREATED_MS, POD_WAIT,
-	 0, NULL, CREATED_MS + PLAN_SILENT_MS},
+	 0, NULL, CREATED_MS + PLAN_TELL_MS},
+	{"and longer", "Analyzing", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_WAIT, 0, NULL,
+	 CREATED_MS + PLAN_SILENT_MS - PLAN_TELL_MS},
 	{"which does not come", "Analyzing", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_SILENT_MS}, CREATED_MS, POD_END, JOB_FAILED,
 	 REASON_AgentLost, 0},
 	{"analyzing has a bound of its own", "Analyzing", {.linked = true, .reported_in_link = true}, DEADLINE_MS + PLAN_DEADLINE_END_MS, POD_WAIT, 0,
 	 NULL, DEADLINE_MS + PLAN_ANALYZING_MS},
 	{"which ends", "Analyzing", {.linked = true, .reported_in_link = true}, DEADLINE_MS + PLAN_ANALYZING_MS, POD_END, JOB_FAILED,
 	 REASON_DeadlineExceeded, INT64_MAX},
-	{"delivery has a day", "Delivering", {.ordered_age_ms = -1}, DEADLINE_MS + PLAN_LOST_MS, POD_WAIT, 0, REASON_AgentLost,
+	{"delivery has a day", "Delivering", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS + PLAN_LOST_MS, POD_WAIT, 0, REASON_AgentLost,
 	 DEADLINE_MS + PLAN_DELIVERY_MS},
 	{"and no more", "Delivering", {.linked = true, .reported_in_link = true}, DEADLINE_MS + PLAN_DELIVERY_MS, POD_END, JOB_FAILED,
 	 REASON_DeliveryExpired, INT64_MAX},
+	{"linked just now, to a leader that did not order: its word comes first", NULL, {.linked = true, .ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, NULL,
+	 CREATED_MS + PLAN_TELL_MS},
+	{"whatever the status says", "Profiling", {.linked = true, .ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, NULL, CREATED_MS + PLAN_TELL_MS},
+	{"and however late it is", "Profiling", {.linked = true, .ordered_age_ms = -1}, DEADLINE_MS + PLAN_LOST_MS, POD_WAIT, 0, NULL,
+	 DEADLINE_MS + PLAN_LOST_MS + PLAN_TELL_MS},
+	{"a new leader lets agents come", "Profiling", {.ordered_age_ms = -1}, DEADLINE_MS + PLAN_LOST_MS, POD_WAIT, 0, NULL,
+	 DEADLINE_MS + PLAN_LOST_MS + PLAN_RETURN_MS},
+	{"and looks at no pod before", NULL, {.ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, REASON_NodeWithoutAgent, CREATED_MS + PLAN_CHECK_MS},
 	{"ended", "Succeeded", {.linked = true}, DEADLINE_MS + PLAN_DELIVERY_MS, POD_WAIT, 0, NULL, INT64_MAX},
 };
 
@@ -136,7 +146,8 @@ Test(plan, cancels)
 		enum pod_action action;
 		const char *reason;
 	} rows[] = {
-		{"before any order", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1}, POD_END, REASON_Canceled},
+		{"before any order", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, POD_END, REASON_Canceled},
+		{"ordered by another leader, and not told of yet", TARGET("Profiling"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1}, POD_WAIT, NULL},
 		{"profiling", TARGET("Profiling"), {.linked = true, .canceled_age_ms = -1}, POD_CANCEL, NULL},
 		{"told already", TARGET("Profiling"), {.linked = true, .canceled_age_ms = 5, .cancel_sent = true}, POD_WAIT, NULL},
 		{"no link", TARGET("Profiling"), {.canceled_age_ms = 5}, POD_WAIT, REASON_AgentLost},
@@ -183,6 +194,63 @@ Test(plan, holds_a_deleted_session_until_the_profiler_is_out)
 		cr_expect_eq(p.pods[0].action, rows[i].action, "%s: action %d", rows[i].about, (int)p.pods[0].action);
 		if (!rows[i].release)
 			cr_expect_eq(p.wake_wall_ms, rows[i].wake_ms ? rows[i].wake_ms : DELETED_MS + PLAN_RELEASE_MS, "%s", rows[i].about);
+	}
+}
+
+/* A job of a leader before us whose agent may hold more than the status says, a report even, and comes and tells in time: whatever happened to the pod, to
+ * the session and to the clock meanwhile, nothing is decided before it has told. */
+static const char *const lost_phases[] = {"Pending", "Queued", "Preparing", "Profiling", "Analyzing", "Delivering"};
+
+struct return_case {
+	size_t stored;
+	int64_t leads_at_ms, links_after_ms, tells_after_ms, gone_after_ms; /* gone: the link, once more, before it has told; 0: not */
+	bool canceled;
+};
+
+static struct plan_pod_view view_at(const struct return_case *c, int64_t since_ms)
+{
+	struct plan_pod_view v = {.ordered_age_ms = -1, .canceled_age_ms = c->canceled ? since_ms : -1};
+	int64_t up_ms = c->links_after_ms, again_ms = up_ms + c->gone_after_ms + 1000;
+	bool away = c->gone_after_ms && since_ms >= up_ms + c->gone_after_ms && since_ms < again_ms;
+	int64_t last_ms = !c->gone_after_ms || since_ms < up_ms + c->gone_after_ms ? up_ms : away ? up_ms + c->gone_after_ms : again_ms;
+	v.linked = since_ms >= up_ms && !away;
+	v.linked_age_ms = since_ms >= up_ms ? since_ms - last_ms : since_ms;
+	v.reported_in_link = v.linked && v.linked_age_ms >= c->tells_after_ms;
+	return v;
+}
+
+static void a_report_is_not_lost(const struct return_case *c, const struct profiling_session *s)
+{
+	struct plan_pod_view v = {0};
+	for (int64_t since_ms = 0; !v.reported_in_link; since_ms += 250) { /* what follows goes by the agent's word */
+		struct plan p;
+		v = view_at(c, since_ms);
+		if (v.reported_in_link)
+			return;
+		plan_make(s, &v, c->leads_at_ms + since_ms, &p);
+		cr_assert_eq(p.pods[0].action, POD_WAIT, "%s, canceled %d, leads at %+lld, links after %lld, tells after %lld, at %lld: action %d",
+			     lost_phases[c->stored], c->canceled, (long long)(c->leads_at_ms - DEADLINE_MS), (long long)c->links_after_ms,
+			     (long long)c->tells_after_ms, (long long)since_ms, (int)p.pods[0].action);
+	}
+}
+
+Test(plan, what_an_agent_holds_is_not_given_up_by_a_leader_that_does_not_know_of_it)
+{
+	static const int64_t leads[] = {CREATED_MS, DEADLINE_MS, DEADLINE_MS + PLAN_DEADLINE_END_MS, DEADLINE_MS + PLAN_ANALYZING_MS, DEADLINE_MS + PLAN_LOST_MS};
+	static const int64_t links[] = {0, 250, PLAN_CHECK_MS, PLAN_RETURN_MS - 250}, tells[] = {0, 250, PLAN_TELL_MS - 250}, gone[] = {0, 250, 1000};
+	struct return_case c;
+	for (size_t stored = 0; stored < sizeof lost_phases / sizeof *lost_phases * 2; stored++) {
+		c = (struct return_case){.stored = stored / 2, .canceled = stored % 2};
+		AUTO_FREE char *status = mem_printf(TARGET("%s"), lost_phases[c.stored]);
+		struct profiling_session s = make_session(HELD, c.canceled ? SPEC_CANCELED : SPEC, status);
+		for (size_t i = 0; i < 5 * 4 * 3 * 3; i++) {
+			c.leads_at_ms = leads[i % 5];
+			c.links_after_ms = links[i / 5 % 4];
+			c.tells_after_ms = tells[i / 20 % 3];
+			c.gone_after_ms = gone[i / 60];
+			a_report_is_not_lost(&c, &s);
+		}
+		session_object_fini(&s);
 	}
 }
 
