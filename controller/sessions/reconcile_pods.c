@@ -263,6 +263,14 @@ static int look_after(struct work *w, size_t i, struct err *e)
 	return 0;
 }
 
+/* Its agent has looked for a process and found none: it cannot tell that the pod has gone meanwhile. */
+static bool found_empty(const struct work *w, size_t i)
+{
+	const struct session_pod *p = &w->s.pods[i];
+	const char *reason = p->job.reason ? reason_intern(p->job.reason) : NULL;
+	return p->job.phase == JOB_FAILED && !w->views[i].stored_final && (reason == REASON_NoDotnetProcess || reason == REASON_ProcessNotFound);
+}
+
 int reconcile_inspect(struct work *w, struct err *e)
 {
 	if (w->plan.stage != PLAN_DRIVE || w->assigned)
@@ -270,6 +278,8 @@ int reconcile_inspect(struct work *w, struct err *e)
 	w->infos = mem_calloc(w->s.pod_count ? w->s.pod_count : 1, sizeof *w->infos);
 	for (size_t i = 0; i < w->s.pod_count; i++) {
 		const struct plan_pod *p = &w->plan.pods[i];
+		if (found_empty(w, i) && look_after(w, i, e) < 0)
+			return -1;
 		if (job_phase_is_final(w->s.pods[i].job.phase))
 			continue;
 		if (p->action == POD_END)

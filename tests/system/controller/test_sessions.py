@@ -295,6 +295,19 @@ class Ends(ControllerTest):
         now = self.sessions.wait_condition("cpu", "Completed", "True", "PartiallySucceeded")
         self.assertEqual(now["status"]["podsFailed"], 1)
 
+    def test_pod_goes_while_its_job_waits_for_its_turn(self):
+        """Its agent finds no process, and cannot tell why; of a pod that is there it is right."""
+        self.pod("checkout-1")
+        hub = self.leader("n1")
+        for name, reason in (("there", "NoDotnetProcess"), ("gone", "PodGone")):
+            self.sessions.create(name)
+            _, order = hub.order(name)
+            hub.job("n1", order["jobID"], "Queued", queuePosition=1)
+            if reason == "PodGone":
+                self.cluster.kubectl("delete", "pod", "-n", self.namespace, "checkout-1", "--grace-period=0", "--force")
+            hub.job("n1", order["jobID"], "Failed", reason="NoDotnetProcess", message="none of the processes of pod checkout-1 is a .NET process")
+            self.sessions.wait_condition(name, "Completed", "True", reason)
+
 
 class Restarts(ControllerTest):
     def test_two_replicas_and_a_leader_change(self):
