@@ -77,6 +77,18 @@ static bool insert(const struct profiling_trigger *t, struct trigger_status *st,
 
 /* settling ------------------------------------------------------------------------------------------------------------ */
 
+/* A session that was never made is none that was started. */
+static void take_back_firing(struct trigger_status *st)
+{
+	size_t i = st->record_count;
+	while (i > 0 && st->records[i - 1].phase == TRIGGER_REJECTED)
+		i--;
+	st->fired_count -= st->fired_count > 0;
+	st->last_fired_wall_ms = i ? st->records[i - 1].wall_ms : 0;
+	free(st->last_session);
+	st->last_session = i ? mem_strdup(st->records[i - 1].session) : NULL;
+}
+
 static void obey_note(struct trigger_status *st, const struct trigger_note *n)
 {
 	struct trigger_record *r = find_trigger_record(st, n->session);
@@ -93,6 +105,7 @@ static void obey_note(struct trigger_status *st, const struct trigger_note *n)
 		r->phase = TRIGGER_REJECTED;
 		free(r->message);
 		r->message = mem_strdup(n->message);
+		take_back_firing(st);
 	}
 }
 

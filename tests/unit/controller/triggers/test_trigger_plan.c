@@ -179,6 +179,7 @@ Test(trigger_plan, a_rejected_session_pauses_the_trigger)
 	trigger_plan_settle(f.t, &f.st, NULL, 0, &note, NOW);
 	trigger_plan_conclude(f.t, &f.st, NOW);
 	cr_expect_str_eq(f.st.conditions[TRIGGER_READY].reason, "SessionRejected");
+	cr_expect(f.st.fired_count == 0 && !f.st.last_session && !f.st.last_fired_wall_ms, "it was never made");
 	cr_expect(strstr(f.st.conditions[TRIGGER_READY].message, "exceeded quota"), "%s", f.st.conditions[TRIGGER_READY].message);
 	cr_expect_eq(f.st.active_sessions, 0);
 	EXPECT(SessionRejected, fire(&f, "a", "p1", NOW + TRIGGER_REJECTED_MS - 1));
