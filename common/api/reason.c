@@ -35,6 +35,29 @@ const char *reason_intern(const char *text)
 	return entry ? entry->reason : NULL;
 }
 
+/* The reasons that one may have to act on as the one who runs the installation, and those that are no failures. */
+static const struct {
+	const char *reason, *fault;
+} faults[] = {
+#define OURS(name) {REASON_##name, REASON_FAULT_INSTALLATION}
+#define NONE(name) {REASON_##name, REASON_FAULT_NONE}
+	NONE(Completed), NONE(PartiallySucceeded), NONE(Canceled),
+	OURS(RevealNotEnforced), OURS(NodeWithoutAgent), OURS(AgentLost), OURS(AgentTooOld), OURS(DeadlineExceeded), OURS(HeapTooLargeForAgent),
+	OURS(AttachFailed), OURS(PermissionDenied), OURS(PerfEventsForbidden), OURS(StoreNotFound), OURS(UploadFailed), OURS(DeliveryExpired),
+	OURS(SpoolFull), OURS(SpoolUnusable), OURS(InternalError),
+#undef OURS
+#undef NONE
+};
+
+const char *reason_fault(const char *reason)
+{
+	for (size_t i = 0; reason && i < sizeof faults / sizeof *faults; i++) {
+		if (strcmp(faults[i].reason, reason) == 0)
+			return faults[i].fault;
+	}
+	return REASON_FAULT_OTHER;
+}
+
 const char *reason_of_write_error(int errnum)
 {
 	switch (errnum) {

@@ -84,6 +84,13 @@ const char *reason_remedy(const char *reason);
 /* The constant equal to `text`, or NULL: for reasons that come over the link. */
 const char *reason_intern(const char *text);
 
+/* Whose fault an end for this reason is: "installation", which those who run Dr-Dotnet have to see to; "none", which is no failure; "other": it says
+ * something of what was asked for, of its target, or of the moment. Static storage. */
+const char *reason_fault(const char *reason);
+#define REASON_FAULT_INSTALLATION "installation"
+#define REASON_FAULT_NONE "none"
+#define REASON_FAULT_OTHER "other"
+
 /* For the errno of a write to the agent's spool: SpoolFull, SpoolUnusable; NULL: the spool is not to blame. */
 const char *reason_of_write_error(int errnum);
 

@@ -30,7 +30,8 @@
 	X(SESSIONS, GAUGE, "drdotnet_sessions", "state", "Sessions known.") \
 	X(SESSIONS_EXPIRED, COUNTER, "drdotnet_sessions_expired_total", "by", "Sessions deleted after their time to live.") \
 	X(SESSIONS_QUEUED, GAUGE, "drdotnet_sessions_queued", NULL, "Sessions that wait for a budget.") \
-	X(SESSIONS_ENDED, COUNTER, "drdotnet_sessions_total", "reason", "Sessions that ended, by the reason of their end.") \
+	X(SESSIONS_ENDED, COUNTER, "drdotnet_sessions_total", "reason,fault", \
+	  "Sessions that ended, by the reason of their end, and whose fault that is: of the installation, none, or other.") \
 	X(STARTS_AWAITED, GAUGE, "drdotnet_starts_awaited", "of", "Sessions that wait for a container to start, and pods that they wait for.") \
 	X(STARTS_REFUSED, COUNTER, "drdotnet_starts_refused_total", "reason", "Starts that agents told of and that were not taken, by why.") \
 	X(STORE_REQUESTS, COUNTER, "drdotnet_store_requests_total", "operation", "Requests to the controller's own report store.") \

@@ -8,6 +8,7 @@
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
 #include "controller/sessions/session_cache_each.h"
+#include "controller/sessions/session_counts.h"
 #include "controller/sessions/session_health.h"
 
 #include <malloc.h>
@@ -174,6 +175,9 @@ struct controller *controller_new(const struct controller_options *o, struct err
 int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, struct err *e)
 {
 	c->hub = hub;
+	session_counts_begin();
+	for (enum err_kind k = ERR_RETRY; k <= ERR_INTERNAL; k++)
+		metrics_add(METRIC_RECONCILE_ERRORS, err_kind_name(k), 0);
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;

@@ -15,22 +15,6 @@
 
 static const char check[] = "recent sessions";
 
-/* What the installation may be at fault for. All others say something of what was asked for, of its target, or of the moment. */
-static const char *const ills[] = {
-	REASON_RevealNotEnforced, REASON_NodeWithoutAgent,     REASON_AgentLost,         REASON_AgentTooOld,      REASON_DeadlineExceeded,
-	REASON_HeapTooLargeForAgent, REASON_AttachFailed,      REASON_PermissionDenied,  REASON_PerfEventsForbidden, REASON_StoreNotFound,
-	REASON_UploadFailed,      REASON_DeliveryExpired,      REASON_SpoolFull,         REASON_SpoolUnusable,    REASON_InternalError,
-};
-
-static bool is_ill(const char *reason)
-{
-	for (size_t i = 0; i < sizeof ills / sizeof *ills; i++) {
-		if (ills[i] == reason)
-			return true;
-	}
-	return false;
-}
-
 struct failures {
 	const char *reason; /* static storage */
 	size_t count;
@@ -82,7 +66,7 @@ void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, s
 	buf_init(&others, OTHERS_MAX_BYTES);
 	size_t ill = 0;
 	for (i = 0; i < count; i++) {
-		if (is_ill(all[i].reason)) {
+		if (strcmp(reason_fault(all[i].reason), REASON_FAULT_INSTALLATION) == 0) {
 			ill++;
 			doctor_findings_add(out, DOCTOR_WARN, check, reason_remedy(all[i].reason), "%zu of %zu: %s, such as %s: %.300s", all[i].count, recent,
 					    all[i].reason, all[i].name, all[i].message);

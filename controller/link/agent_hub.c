@@ -18,6 +18,7 @@ struct agent_hub *agent_hub_new(const struct agent_hub_callbacks *cb, const stru
 	struct agent_hub *h = mem_alloc(sizeof *h);
 	h->cb = *cb;
 	h->transport = *t;
+	metrics_add(METRIC_LINK_DROPPED_MESSAGES, "MailboxFull", 0); /* an alert counts its increase, from the first on */
 	pthread_mutex_init(&h->lock, NULL);
 	thread_cond_init(&h->answered);
 	return h;

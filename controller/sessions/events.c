@@ -140,6 +140,8 @@ struct events *events_start(const struct kube_config *config, const char *instan
 {
 	struct events *ev = mem_alloc(sizeof *ev);
 	ev->instance = instance;
+	metrics_add(METRIC_EVENTS_DROPPED, "write_failed", 0); /* an alert counts their increase, from the first on */
+	metrics_add(METRIC_EVENTS_DROPPED, "mailbox_full", 0);
 	ev->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&ev->lock, NULL);
 	thread_cond_init(&ev->changed);

@@ -8,6 +8,7 @@
 #include "common/base/step.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_counts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -215,7 +216,7 @@ static int record_session_events(struct work *w, struct err *e)
 	bool good = c->status == CONDITION_TRUE || c->reason == REASON_Profiling || c->reason == REASON_Queued || c->reason == REASON_Canceled;
 	events_record(w->r->events, &w->s, !good, c->reason, c->message ? c->message : c->reason);
 	if (session_object_completed(&w->s))
-		metrics_count(METRIC_SESSIONS_ENDED, c->reason);
+		session_counts_ended(c->reason);
 	return 0;
 }
 

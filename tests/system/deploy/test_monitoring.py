@@ -17,6 +17,9 @@ FOREIGN = {"kube_daemonset_status_desired_number_scheduled"}  # of kube-state-me
 ALWAYS = {"drdotnet_leader", "drdotnet_leader_epoch", "drdotnet_agents_linked", "drdotnet_sessions",
           "drdotnet_work_queue_depth"}  # from the start; others come with what they count
 NAME = re.compile(r"\b(?:drdotnet|kube)_\w+")
+OF_THE_TARGET = {"namespace", "pod"}  # labels that Prometheus adds
+SELECTOR, MATCHER = re.compile(r"(\w+)\{([^}]*)\}"), re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
+LABEL = re.compile(r'(\w+)="([^"]*)"')
 SUFFIX = re.compile(r"_(?:bucket|sum|count)$")
 
 
@@ -115,22 +118,71 @@ class Promtool(unittest.TestCase):
 
 @unittest.skipIf(kube.unavailable(), kube.unavailable())
 class Scraped(unittest.TestCase):
+    """Of a controller that runs: what rules and dashboard ask for is what it says, to the values of labels."""
     time_limit = 180
 
-    def test_what_is_always_there_is_there(self):
+    @classmethod
+    def setUpClass(cls):
         folder = tempfile.mkdtemp(prefix="drdotnet-test-")
-        self.addCleanup(shutil.rmtree, folder, True)
-        with kube.Cluster(folder + "/kube") as cluster, install.Installation(folder + "/i", cluster) as i:
-            i.controller.wait_log("leading", 60)
+        cls.addClassCleanup(shutil.rmtree, folder, True)
+        cluster = cls.enterClassContext(kube.Cluster(folder + "/kube"))
+        cluster.namespace("shop")
+        i = cls.enterClassContext(install.Installation(folder + "/i", cluster))
+        i.controller.wait_log("leading", 60)
+        i.session("shop", "mistaken", {"profiler": "CPUHotpaths", "target": {"podName": "nowhere"}, "durationSeconds": 5})
+        i.wait_finished("shop", "mistaken")
 
-            def names():
-                with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % i.health_port, timeout=10) as answer:
-                    text = answer.read().decode()
-                return ALWAYS <= set(re.findall(r"^# TYPE (\w+)", text, re.M)) and text
-            text = proc.wait_until(names, 60, "the metrics that are always there")
-            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True) if shutil.which("promtool") else None
-            if done:
-                self.assertNotRegex(done.stdout + done.stderr, r"error while linting|parse error", text)
+        def scrape():
+            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % i.health_port, timeout=10) as answer:
+                text = answer.read().decode()
+            return ALWAYS <= set(re.findall(r"^# TYPE (\w+)", text, re.M)) and text
+        cls.text = proc.wait_until(scrape, 60, "the metrics that are always there")
+        cls.series = [(name, dict(LABEL.findall(labels))) for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", cls.text, re.M)]
+
+    def values(self, name, label):
+        return {labels.get(label) for n, labels in self.series if n == name}
+
+    def check_selector(self, name, label, operator, wanted):
+        """A selector that can never match, or that always does, is a mistake."""
+        said = self.values(name, label) - {None}
+        self.assertTrue(said, "%s has no label %s" % (name, label))
+        for word in wanted.split("|") if "~" in operator else [wanted]:
+            self.assertIn(word, said, "%s: %s" % (name, label))
+
+    def test_each_selector_names_what_the_controller_says(self):
+        expressions = [r["expr"] for r in rules()] + [t["expr"] for p in json.loads(read(DASHBOARD))["panels"] for t in p["targets"]]
+        checked = set()
+        for name, labels in {s for e in expressions for s in SELECTOR.findall(e)}:
+            for label, operator, wanted in MATCHER.findall(labels):
+                if name not in FOREIGN and label not in OF_THE_TARGET:
+                    self.check_selector(name, label, operator, wanted)
+                    checked.add(name)
+        self.assertEqual(checked, {"drdotnet_sessions", "drdotnet_sessions_total", "drdotnet_reconcile_errors_total",
+                                   "drdotnet_link_dropped_messages_total"})
+
+    def test_each_grouping_is_by_labels_of_its_metric(self):
+        table = dict(re.findall(r'"(drdotnet_\w+)", "([\w,]+)"', read(proc.ROOT + "/controller/base/metric_table.h")))
+        expressions = [(t["expr"], t["legendFormat"]) for p in json.loads(read(DASHBOARD))["panels"] for t in p["targets"]]
+        for expression, legend in expressions:
+            labels = set(re.findall(r"\{\{(\w+)\}\}", legend)).union(*(g.split(", ") for g in re.findall(r"by \(([^)]*)\)", expression)))
+            own = table.get(*asked([expression]), "").split(",") + ["le"] * ("_bucket" in expression)
+            self.assertEqual(labels - set(own) - OF_THE_TARGET, set(), expression)
+
+    def test_what_the_rules_are_tested_with_is_what_it_says(self):
+        text = read(proc.ROOT + "/tests/system/deploy/rules_test.yaml")
+        for name, labels in set(re.findall(r"series: '(drdotnet_\w+)(?:\{(.*)\})?'", text)):
+            labels = {k: v for k, v in LABEL.findall(labels) if k not in OF_THE_TARGET}
+            if labels.get("fault") != "other":  # those are counted from the first one on
+                self.assertIn((name, labels), self.series)
+
+    def test_a_users_mistake_is_no_fault_of_the_installation(self):
+        self.assertIn('drdotnet_sessions_total{reason="PodNotFound",fault="other"} 1\n', self.text)
+        self.assertIn('drdotnet_sessions_total{reason="Completed",fault="none"} 0\n', self.text)
+
+    @unittest.skipUnless(shutil.which("promtool"), "no promtool: tests/setup/install.sh test")
+    def test_promtool_reads_it(self):
+        done = subprocess.run(["promtool", "check", "metrics"], input=self.text, capture_output=True, text=True)
+        self.assertNotRegex(done.stdout + done.stderr, r"error while linting|parse error", self.text)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@
 
 static void fill(void)
 {
-	metrics_count(METRIC_SESSIONS_ENDED, "Completed");
-	metrics_count(METRIC_SESSIONS_ENDED, "Canceled");
-	metrics_count(METRIC_SESSIONS_ENDED, "Completed");
+	metrics_count(METRIC_SESSIONS_ENDED, "Completed,none");
+	metrics_count(METRIC_SESSIONS_ENDED, "Canceled,none");
+	metrics_count(METRIC_SESSIONS_ENDED, "Completed,none");
 	metrics_add(METRIC_OBSERVED, "Dropped", 5);
 	metrics_set(METRIC_CLOCK_DIFFERENCE, NULL, -3);
 	static const int64_t waits[] = {0, 1, 2, 60000, 60001};
@@ -27,7 +27,7 @@ Test(metrics, text)
 	static const char *const lines[] = {
 		"# HELP drdotnet_clock_difference_seconds Between our clock and the API server's.\n"
 		"# TYPE drdotnet_clock_difference_seconds gauge\ndrdotnet_clock_difference_seconds -3\n",
-		"# TYPE drdotnet_sessions_total counter\ndrdotnet_sessions_total{reason=\"Completed\"} 2\ndrdotnet_sessions_total{reason=\"Canceled\"} 1\n",
+		"# TYPE drdotnet_sessions_total counter\ndrdotnet_sessions_total{reason=\"Completed\",fault=\"none\"} 2\ndrdotnet_sessions_total{reason=\"Canceled\",fault=\"none\"} 1\n",
 		"drdotnet_observed_total{state=\"Dropped\"} 5\n",
 		"# TYPE drdotnet_reconcile_seconds histogram\ndrdotnet_reconcile_seconds_bucket{le=\"0.001\"} 2\n",
 		"drdotnet_reconcile_seconds_bucket{le=\"0.002\"} 3\n",

@@ -1,0 +1,29 @@
+#include "controller/sessions/session_counts.h"
+
+#include "common/api/reason.h"
+#include "controller/base/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_ended(const char *reason, int64_t n)
+{
+	char series[128];
+	snprintf(series, sizeof series, "%s,%s", reason, reason_fault(reason));
+	metrics_add(METRIC_SESSIONS_ENDED, series, n);
+}
+
+void session_counts_begin(void)
+{
+#define NAME_OF(name, remedy) #name,
+	static const char *const reasons[] = {REASON_LIST(NAME_OF)};
+#undef NAME_OF
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (strcmp(reason_fault(reasons[i]), REASON_FAULT_OTHER) != 0)
+			add_ended(reasons[i], 0);
+}
+
+void session_counts_ended(const char *reason)
+{
+	add_ended(reason, 1);
+}
