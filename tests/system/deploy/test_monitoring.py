@@ -87,6 +87,17 @@ class Written(unittest.TestCase):
             self.assertEqual(found[name]["spec"], o["spec"])
         self.assertEqual(json.loads(found["ConfigMap/drdotnet-system/drdotnet-dashboard"]["data"]["drdotnet.json"]), json.loads(read(DASHBOARD)))
 
+    def test_a_metrics_own_namespace_is_kept(self):
+        """Else Prometheus puts the controller's in the place of the workload's."""
+        table = re.findall(r'"drdotnet_\w+", "([\w,]+)"', read(proc.ROOT + "/controller/base/metric_table.h"))
+        self.assertTrue([labels for labels in table if "namespace" in labels.split(",")])
+        found = chart.objects({"monitoring": {k: {"enabled": True} for k in ("podMonitor", "serviceMonitor")}})
+        monitors = [o for o in [*found.values(), *manifests.parse(read(FOLDER + "/pod-monitor.yaml"))] if o["kind"].endswith("Monitor")]
+        self.assertEqual(sorted(o["kind"] for o in monitors), ["PodMonitor", "PodMonitor", "ServiceMonitor"])
+        for o in monitors:
+            for endpoint in o["spec"].get("podMetricsEndpoints") or o["spec"]["endpoints"]:
+                self.assertIs(endpoint.get("honorLabels"), True, o["kind"])
+
 
 @unittest.skipUnless(shutil.which("promtool"), "no promtool: tests/setup/install.sh test")
 class Promtool(unittest.TestCase):
