@@ -13,6 +13,11 @@
 
 static const char *const state_names[STATES] = {"Found", "Possible", "Excluded", "NotMeasured"};
 
+bool finding_is_harm(const char *id)
+{
+	return strcmp(id, "Idle") != 0;
+}
+
 const char *finding_state_name(enum finding_state s)
 {
 	return state_names[s];

@@ -30,6 +30,9 @@ struct finding {
 	char place[FINDING_PLACE_SIZE];       /* the method, thread or holder that it is about; "": none */
 };
 
+/* Whether a finding of that id explains harm. False: it tells a state that needs no cure ("Idle"), so that it is no reason for an alert. */
+bool finding_is_harm(const char *id);
+
 const char *finding_state_name(enum finding_state s); /* "Found", "Possible", "Excluded", "NotMeasured" */
 
 /* Fill a text of the finding; what does not fit is cut between characters. */

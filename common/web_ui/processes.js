@@ -81,16 +81,19 @@ async function healthOf(namespace, signal) {
 	return out;
 }
 
+/* As the metrics of findings have it: it tells a state, and explains no harm. */
+const harmless = f => f.id === 'Idle';
+
 /* A badge that leads to the session whose finding weighs most; "Healthy" where the newest sessions found nothing. */
 function healthBadge(sessions) {
 	if (!sessions) return null;
 	const found = sessions.flatMap(s => (s.findings || []).map(f => ({...f, session: s})))
-		.sort((a, b) => (a.state === 'Possible') - (b.state === 'Possible') || b.score - a.score);
+		.sort((a, b) => harmless(a) - harmless(b) || (a.state === 'Possible') - (b.state === 'Possible') || b.score - a.score);
 	const first = found[0], s = first ? first.session : sessions[0];
 	const text = first ? words(first.id) + (found.length > 1 ? ' +' + (found.length - 1) : '') : 'Healthy';
 	const title = first ? `${first.id}, score ${first.score}, ${s.profiler}: ${s.headline || ''}`
 		: `Nothing was found by ${sessions.map(x => x.profiler).join(', ')}`;
-	return h('a.health', {href: link('sessions', s.id), title}, badge(text, !first ? 'good' : first.state === 'Possible' ? 'warn' : 'bad'));
+	return h('a.health', {href: link('sessions', s.id), title}, badge(text, !first || harmless(first) ? 'good' : first.state === 'Possible' ? 'warn' : 'bad'));
 }
 
 function workloadCard(work, list, readOnly, local, sessions) {

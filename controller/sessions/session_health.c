@@ -1,5 +1,6 @@
 #include "controller/sessions/session_health.h"
 
+#include "common/api/finding.h"
 #include "common/base/mem.h"
 #include "controller/base/metrics.h"
 
@@ -31,6 +32,8 @@ static void add_findings(struct series_list *list, const struct session_summary 
 	bool possible;
 	int score;
 	while (name && (next = session_health_next(next, id, &possible, &score))) {
+		if (!finding_is_harm(id))
+			continue;
 		GROW(list->items, list->count, list->cap);
 		list->items[list->count++] = (struct metric_value){
 			.value = mem_printf("%s,%s,%s,%.*s,%s", id, s->profiler, s->namespace, (int)(name - kind), kind, name + 1), .n = score};

@@ -91,6 +91,15 @@ class Cluster(PageCase):
         self.assertTrue(page.value(TEXT % "'.group .health .badge'").startswith(words), (found, page.value(TEXT % "'.group .health .badge'")))
         page.click("document.querySelector('.group .health')")
         self.until(page, STATE + " === 'Succeeded'", "the session that found it")
+        self.check_idle_comes_last(page, session, words)
+
+    def check_idle_comes_last(self, page, session, words):
+        idle = {"id": "Idle", "state": "Found", "score": 100, "message": "Idle", "evidence": "0 CPUs"}
+        self.cluster.request("PATCH", install.SESSIONS % self.namespace + "/%s/status" % session["metadata"]["name"],
+                             {"status": {"findings": [idle] + session["status"]["findings"][:7]}}, content_type="application/merge-patch+json")
+        self.go(page, "/processes?namespace=" + self.namespace)
+        self.until(page, "/ \\+\\d/.test((document.querySelector('.group .health .badge') || {}).textContent)", "more than one finding")
+        self.assertTrue(page.value(TEXT % "'.group .health .badge'").startswith(words), page.value(TEXT % "'.group .health .badge'"))
 
     def test_rights_are_said(self):
         self.expected = ["status of 403"]

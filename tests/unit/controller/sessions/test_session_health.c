@@ -26,7 +26,7 @@ Test(session_health, is_what_the_newest_session_of_each_profiler_found)
 	put_session(x, "old", 1, "MemoryLeak", "Succeeded", "[{\"id\": \"Old\", \"state\": \"Found\", \"score\": 9}]");
 	put_session(x, "leak", 2, "MemoryLeak", "Succeeded",
 		    "[{\"id\": \"MemoryLeak\", \"state\": \"Found\", \"score\": 87}, {\"id\": \"NoMemoryLimit\", \"state\": \"Possible\", \"score\": 40}]");
-	put_session(x, "cpu", 3, "CPUHotpaths", "Succeeded", "[]");
+	put_session(x, "cpu", 3, "CPUHotpaths", "Succeeded", "[{\"id\": \"Idle\", \"state\": \"Found\", \"score\": 100}]");
 	put_session(x, "now", 4, "MemoryLeak", "Running", "[]");
 	put_session(x, "bad", 5, "CPUHotpaths", "Failed", "[{\"id\": \"Wrong\", \"state\": \"Found\", \"score\": 9}]");
 	struct session_page page;
@@ -42,6 +42,7 @@ Test(session_health, is_what_the_newest_session_of_each_profiler_found)
 	session_page_fini(&page);
 	session_health_measure(x);
 	cr_assert_eq(metrics_value(METRIC_FINDING_SCORE, "MemoryLeak,MemoryLeak,shop,Deployment,cart"), 87);
+	cr_assert_eq(metrics_value(METRIC_FINDING_SCORE, "Idle,CPUHotpaths,shop,Deployment,cart"), 0, "no reason for an alert");
 	cr_assert_eq(metrics_value(METRIC_FINDING_SCORE, "Old,MemoryLeak,shop,Deployment,cart"), 0);
 	session_index_free(x);
 }
