@@ -1,5 +1,6 @@
 #include "agent/heap/heap_drain.h"
 
+#include "agent/host/refused_call.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
@@ -31,7 +32,9 @@ struct heap_drain {
 static int make_memory(struct heap_drain *d, struct err *e)
 {
 	d->fd = memfd_create("drdotnet-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (d->fd < 0 || ftruncate(d->fd, HEAP_RING_BYTES) < 0 || fcntl(d->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (d->fd < 0)
+		return refused_call(e, errno, "memfd_create", "shared memory for the heap walk");
+	if (ftruncate(d->fd, HEAP_RING_BYTES) < 0 || fcntl(d->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_set_errno(e, errno, "cannot make shared memory for the heap walk");
 	void *p = mmap(NULL, HEAP_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, 0);
 	if (p == MAP_FAILED)

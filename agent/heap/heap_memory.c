@@ -1,6 +1,7 @@
 #include "agent/heap/heap_memory.h"
 
 #include "agent/heap/heap_budget.h"
+#include "agent/host/refused_call.h"
 #include "common/base/cleanup.h"
 
 #include <errno.h>
@@ -72,6 +73,8 @@ static int extend_file(int fd, size_t from, size_t to, struct err *e)
 	do
 		rc = posix_fallocate(fd, (off_t)from, (off_t)(to - from));
 	while (rc == EINTR);
+	if (rc == EPERM)
+		return refused_call(e, rc, "fallocate", "room for the heap's graph on disk");
 	return rc == 0 ? 0 : err_set(e, ERR_RETRY, rc, "room for the heap's graph on disk (%zu MB): %s", (to - from) >> 20, strerror(rc));
 }
 

@@ -38,7 +38,7 @@ static void finish_job(struct jobs *j, struct job *job, enum job_phase phase, co
 
 static void fail_job(struct jobs *j, struct job *job, const struct err *e)
 {
-	finish_job(j, job, JOB_FAILED, e->reason ? e->reason : REASON_InternalError, e->message);
+	finish_job(j, job, JOB_FAILED, reason_of_err(e), e->message);
 }
 
 static void set_phase(struct jobs *j, struct job *job, enum job_phase phase, const char *reason)

@@ -207,7 +207,7 @@ static void profile_target(struct serve_session *x, const struct target *t, stru
 
 static void fail_run(struct session_outcome *out, const struct err *e)
 {
-	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = e->reason ? e->reason : REASON_InternalError, .message = mem_strdup(e->message)};
+	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = reason_of_err(e), .message = mem_strdup(e->message)};
 }
 
 static void be_canceled(struct session_outcome *out)

@@ -374,7 +374,7 @@ static void analyze(struct attached_session *s)
 	fill_session_facts(s);
 	conclude_session(s, any);
 	if (any && s->profiler->report(s, &s->out->report, &e) < 0)
-		set_outcome(s->out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
+		set_outcome(s->out, JOB_FAILED, reason_of_err(&e), e.message);
 }
 
 bool attached_session_ended(struct attached_session *s)
@@ -464,7 +464,7 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));
 		AUTO_FREE char *left = left_in_process(&s), *message = mem_printf("%s%s", e.message, left);
-		set_outcome(out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, message);
+		set_outcome(out, JOB_FAILED, reason_of_err(&e), message);
 		out->cost.agent_cpu_ms = own_ms(&s);
 	} else {
 		analyze(&s);

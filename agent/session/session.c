@@ -140,7 +140,7 @@ void session_run(const struct session_profiler *p, const struct session_request 
 		s->out = (struct session_outcome){0};
 		own_session_free(s);
 	} else {
-		out->reason = e.reason ? e.reason : REASON_InternalError;
+		out->reason = reason_of_err(&e);
 		out->message = mem_strdup(e.message);
 	}
 	malloc_trim(0); /* a session's tables are large, and the agent may be idle for days after it */

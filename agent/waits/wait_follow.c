@@ -1,5 +1,6 @@
 #include "agent/waits/wait_follow.h"
 
+#include "agent/host/refused_call.h"
 #include "agent/locks/thread_wait.h"
 #include "agent/waits/wait_kind.h"
 #include "agent/waits/wait_pace.h"
@@ -78,7 +79,11 @@ static int open_own_fd(struct wait_follow *o, struct err *e)
 	o->events_fd = epoll_create1(EPOLL_CLOEXEC);
 	o->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	o->fds_open = true;
-	if (o->events_fd < 0 || o->timer_fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, o->timer_fd, &timer) < 0)
+	if (o->timer_fd < 0)
+		return refused_call(e, errno, "timerfd_create", "watching context switches");
+	if (timerfd_settime(o->timer_fd, 0, &(struct itimerspec){0}, NULL) < 0)
+		return refused_call(e, errno, "timerfd_settime", "watching context switches");
+	if (o->events_fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, o->timer_fd, &timer) < 0)
 		return err_set_errno(e, errno, "watching context switches");
 	return 0;
 }

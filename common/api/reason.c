@@ -1,6 +1,7 @@
 #include "common/api/reason.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -56,6 +57,12 @@ const char *reason_fault(const char *reason)
 			return faults[i].fault;
 	}
 	return REASON_FAULT_OTHER;
+}
+
+const char *reason_of_err(const struct err *e)
+{
+	bool refused = e->kind == ERR_DENIED && (e->code == EPERM || e->code == EACCES);
+	return e->reason ? e->reason : refused ? REASON_PermissionDenied : REASON_InternalError;
 }
 
 const char *reason_of_write_error(int errnum)

@@ -3,6 +3,8 @@
 #ifndef DRDOTNET_REASON_H
 #define DRDOTNET_REASON_H
 
+#include "common/base/err.h"
+
 /* X(identifier, "remedy shown to the user"); the CamelCase reason is the identifier itself. */
 #define REASON_LIST(X)                                                                                                        \
 	/* specification */                                                                                                   \
@@ -90,6 +92,9 @@ const char *reason_fault(const char *reason);
 #define REASON_FAULT_INSTALLATION "installation"
 #define REASON_FAULT_NONE "none"
 #define REASON_FAULT_OTHER "other"
+
+/* Why what this error ended has failed: its own reason; PermissionDenied for a system call that was refused; else InternalError. */
+const char *reason_of_err(const struct err *e);
 
 /* For the errno of a write to the agent's spool: SpoolFull, SpoolUnusable; NULL: the spool is not to blame. */
 const char *reason_of_write_error(int errnum);

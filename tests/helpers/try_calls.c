@@ -47,7 +47,6 @@ static const struct {
 	{"add_key", SYS_add_key, {BAD, BAD, BAD, 0, 0}},
 	{"userfaultfd", SYS_userfaultfd, {-1}},
 	{"io_uring_setup", SYS_io_uring_setup, {0, BAD}},
-	{"memfd_create", SYS_memfd_create, {BAD, 0}},
 	{"init_module", SYS_init_module, {BAD, 0, BAD}},
 	{"finit_module", SYS_finit_module, {-1, BAD, 0}},
 	{"delete_module", SYS_delete_module, {BAD, 0}},
@@ -69,6 +68,8 @@ static const struct {
 	{"perf_event_open", SYS_perf_event_open, {BAD, 0, -1, -1, 0}},
 	{"pidfd_open", SYS_pidfd_open, {NOBODY, 0}},
 	{"inotify_init1", SYS_inotify_init1, {-1}},
+	{"memfd_create", SYS_memfd_create, {BAD, 0}},
+	{"timerfd_create", SYS_timerfd_create, {-1, 0}},
 };
 
 static int other_abi(void)

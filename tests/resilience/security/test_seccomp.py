@@ -3,16 +3,23 @@ nothing that is needed is shown by tests/system/deploy/test_images.py, where who
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import unittest
 
-from tests.lib import proc
+from tests.lib import dotnet, local, proc
 
 TOOLS = os.path.join(proc.ROOT, "build/release/tests")
 PROFILES = {role: os.path.join(proc.ROOT, "deploy/seccomp", role + ".json") for role in ("agent", "controller")}
-ONLY_AGENT = {"perf_event_open", "pidfd_open", "inotify_init1"}
+ONLY_AGENT = {"perf_event_open", "pidfd_open", "inotify_init1", "memfd_create", "timerfd_create"}
+# The calls behind functions of the C library that are not named after them.
+CALL_OF = {"eventfd": "eventfd2", "fork": "clone", "fstatat": "newfstatat", "fstatvfs": "fstatfs", "mkostemp": "openat", "posix_fallocate": "fallocate", "pread": "pread64",
+           "pthread_create": "clone", "pwrite": "pwrite64", "recv": "recvfrom", "send": "sendto", "setrlimit": "prlimit64", "signalfd": "signalfd4", "statvfs": "statfs",
+           "waitpid": "wait4"}
+# What they are built with and do not do in a container: the keeper of events that threads inherit (PERFMON needs none), commands that `drdotnet run` starts.
+NEVER_IN_A_CONTAINER = {"kill", "setsid", "wait4", "pidfd_send_signal"}
 # What the C library of arm64 calls in the place of calls that only x86_64 has.
 ON_ARM64 = {"access": "faccessat", "chmod": "fchmodat", "dup2": "dup3", "epoll_create": "epoll_create1", "epoll_wait": "epoll_pwait",
             "lstat": "newfstatat", "mkdir": "mkdirat", "open": "openat", "pipe": "pipe2", "poll": "ppoll", "readlink": "readlinkat",
@@ -59,6 +66,48 @@ class Profiles(unittest.TestCase):
                 if arm64 < 0:
                     self.assertIn(name, ON_ARM64, role)
                     self.assertIn(ON_ARM64[name] or name, numbers, role)
+
+    def calls_of(self, program):
+        """The system calls that the program asks the C library for, and those that it makes itself, by its sources."""
+        listed = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True).stdout
+        functions = {line.split()[-1].split("@")[0] for line in listed.splitlines()}
+        direct = set()
+        for part in ("agent" if program.endswith("agent") else "controller", "common/base"):
+            for folder, _, names in os.walk(os.path.join(proc.ROOT, part)):
+                for name in names:
+                    with open(os.path.join(folder, name), encoding="utf-8") as f:
+                        direct.update(re.findall(r"\bsyscall\(SYS_([a-z0-9_]+)", f.read()))
+        names = {CALL_OF.get(f, f) for f in functions} | direct
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump({"syscalls": [{"names": sorted(names)}]}, f)
+            f.flush()
+            known = tool("under-seccomp", "names", f.name).stdout.split("\n")
+        return {name for name, *numbers in (line.split() for line in known if line) if max(map(int, numbers)) >= 0}
+
+    def test_what_the_programs_call_is_allowed(self):
+        for role, path in PROFILES.items():
+            calls = self.calls_of(os.path.join(proc.ROOT, "build/release/drdotnet-" + role))
+            self.assertLessEqual({"openat", "ftruncate", "memfd_create", "perf_event_open"} if role == "agent" else {"openat", "renameat"}, calls)
+            allowed = {name for s in self.read(role)["syscalls"] if s["action"] == "SCMP_ACT_ALLOW" for name in s["names"]}
+            self.assertEqual(calls - allowed - NEVER_IN_A_CONTAINER, set(), role)
+
+    def test_a_refused_call_is_named_with_what_allows_it(self):
+        """Of each profiler that needs it, before anything is done in the process."""
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="drdotnet-test-"))
+        app = dotnet.App("warm", "net10.0", folder)
+        self.addCleanup(app.stop)
+        app.progress()
+        for call, symptom in (("memfd_create", "--memory"), ("timerfd_create", "--waits"), ("timerfd_settime", "--waits")):
+            profile = os.path.join(folder, call + ".json")
+            with open(profile, "w", encoding="utf-8") as f:
+                json.dump({"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+                           "syscalls": [{"names": [call], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}]}, f)
+            words = ("run", symptom, str(app.pid), "--json", "-o", folder + "/" + call)
+            code, text, errors = local.drdotnet(*words, under=[TOOLS + "/under-seccomp", "enforce", profile])
+            self.assertNotEqual(code, 0, text)
+            self.assertIn("PermissionDenied", text + errors)
+            self.assertIn(call + " (", text + errors)
+            self.assertIn("seccomp profile", text + errors)
 
     @unittest.skipIf(os.geteuid(), "needs root")
     def test_what_they_never_do_is_refused(self):

@@ -3,6 +3,7 @@ volumes and environment that the manifests give them, on a read-only root, under
 succeeds without a system call that was refused."""
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -17,6 +18,9 @@ UNAVAILABLE = kube.unavailable() or pod.unavailable()
 SERVICE = "drdotnet-controller.drdotnet-system.svc"
 ZERO_PREPARATION = {"SYS_PTRACE": 19, "DAC_OVERRIDE": 1, "PERFMON": 38}
 SECONDS = 4
+PROFILERS = re.findall(r'X\([A-Z_]+, "(\w+)"', open(os.path.join(proc.ROOT, "common/api/profiler_list.h"), encoding="utf-8").read())
+TIMELESS = {"GCSurvivors", "DuplicatedStrings"}  # they look once
+SHORT_SECONDS = {"MemoryLeak": 3}
 PROGRAMS = {"controller": ["drdotnet-controller"], "agent": ["drdotnet-agent"], "cli": ["drdotnet", "kubectl-drdotnet"]}
 
 
@@ -140,6 +144,24 @@ class Deployed(unittest.TestCase):
                                             "spec": {"profiler": "CPUHotpaths", "target": {"podName": name}, "durationSeconds": SECONDS}})
         return app, before, proc.wait_until(lambda: self.finished(path + "/" + name), 60, "the session's end")
 
+    def each_profiler(self, node, refused=(), **how):
+        """A short session of every profiler on one pod, one after the other: each succeeds, but the refused ones."""
+        made = self.cluster.create_pod("shop", "each-" + node, node, labels={"app": "each"}, running=False)
+        app = pod.Pod(self.folder, "warm", uid=made["metadata"]["uid"], user=10001, readonly=True, **how)
+        self.addCleanup(app.stop)
+        self.cluster.set_pod_running(made, {"app": app.container_id})
+        app.progress()
+        path = install.SESSIONS % "shop"
+        for profiler in PROFILERS:
+            spec = {"profiler": profiler, "target": {"podName": "each-" + node}, "pauseBudgetMilliseconds": 10000,
+                    **({} if profiler in TIMELESS else {"durationSeconds": SHORT_SECONDS.get(profiler, 1)})}
+            self.cluster.request("POST", path, {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession",
+                                                "metadata": {"name": "%s-%s" % (node, profiler.lower())}, "spec": spec})
+        for profiler in PROFILERS:
+            session = proc.wait_until(lambda: self.finished("%s/%s-%s" % (path, node, profiler.lower())), 120, profiler + " ends")
+            target = session["status"]["targets"][0]
+            self.assertEqual(target["reason"], "PermissionDenied" if profiler in refused else "Completed", "%s: %s" % (profiler, target))
+
     def session_of(self, name, node, **how):
         """One that succeeds."""
         app, before, session = self.finished_session(name, node, **how)
@@ -196,6 +218,7 @@ class Deployed(unittest.TestCase):
         self.cluster.kubectl("create", "rolebinding", "reader", "-n", "shop", "--clusterrole=drdotnet-view",
                              "--serviceaccount=drdotnet-system:reader")
         self.assertIn(session["status"]["diagnosis"].splitlines()[0], self.read_report(session))
+        self.each_profiler("node-a")
         self.assert_ends_well(agent)
 
     def refused_session(self, workload, node, missing, host_paths, **how):
@@ -239,6 +262,10 @@ class Deployed(unittest.TestCase):
         os.mkdir(folder, 0o755)  # as a kubelet
         proc.wait_until(lambda: stat.S_IMODE(os.stat(folder).st_mode) == 0o1777, 10, "the agent opens the pod's folder")
         self.session_of("checkout-2", "node-b", shared_tmp=folder)
+        folder = parent + "/shop_each-node-b"
+        os.mkdir(folder, 0o755)
+        proc.wait_until(lambda: stat.S_IMODE(os.stat(folder).st_mode) == 0o1777, 10, "the agent opens the pod's folder")
+        self.each_profiler("node-b", refused=("Deadlocks", "Threads", "Waits"), shared_tmp=folder)
         self.assert_ends_well(agent)
 
 
