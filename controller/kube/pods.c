@@ -20,27 +20,36 @@ void pod_info_fini(struct pod_info *p)
 	*p = (struct pod_info){0};
 }
 
+static void read_pod_container(const json_t *entry, bool counts_as_start, struct pod_info *out)
+{
+	const char *id = jsonx_str_at(entry, "containerID", "");
+	const char *scheme = strstr(id, "://"); /* "containerd://<id>", "cri-o://<id>", "docker://<id>" */
+	int64_t started_wall_ms = jsonx_time_at(entry, "state.running.startedAt");
+	if (counts_as_start && started_wall_ms > out->started_wall_ms)
+		out->started_wall_ms = started_wall_ms;
+	if (out->container_count == LINK_MAX_CONTAINERS || !scheme || !jsonx_at(entry, "state.running"))
+		return;
+	struct link_container *c = &out->containers[out->container_count];
+	if (strlen(scheme + 3) >= sizeof c->id)
+		return;
+	out->container_count++;
+	jsonx_copy_at(entry, "name", c->name, sizeof c->name);
+	snprintf(c->id, sizeof c->id, "%s", scheme + 3);
+}
+
+/* Of all kinds; their names differ. Readiness does not wait for an ephemeral container. */
 static void read_pod_containers(const json_t *pod, struct pod_info *out)
 {
-	const json_t *all = jsonx_at(pod, "status.containerStatuses");
-	size_t i, cap = json_array_size(all) < LINK_MAX_CONTAINERS ? json_array_size(all) : LINK_MAX_CONTAINERS;
+	static const char *const lists[] = {"status.containerStatuses", "status.initContainerStatuses", "status.ephemeralContainerStatuses"};
+	size_t most = 0, i;
 	json_t *entry;
-	out->containers = mem_calloc(cap ? cap : 1, sizeof *out->containers);
-	json_array_foreach(all, i, entry) {
-		const char *id = jsonx_str_at(entry, "containerID", "");
-		const char *scheme = strstr(id, "://"); /* "containerd://<id>", "cri-o://<id>", "docker://<id>" */
-		int64_t started_wall_ms = jsonx_time_at(entry, "state.running.startedAt");
-		if (started_wall_ms > out->started_wall_ms)
-			out->started_wall_ms = started_wall_ms;
-		if (out->container_count == cap || !scheme || !jsonx_at(entry, "state.running"))
-			continue;
-		struct link_container *c = &out->containers[out->container_count];
-		if (strlen(scheme + 3) >= sizeof c->id)
-			continue;
-		out->container_count++;
-		jsonx_copy_at(entry, "name", c->name, sizeof c->name);
-		snprintf(c->id, sizeof c->id, "%s", scheme + 3);
-	}
+	for (size_t k = 0; k < 3; k++)
+		most += json_array_size(jsonx_at(pod, lists[k]));
+	most = most < LINK_MAX_CONTAINERS ? most : LINK_MAX_CONTAINERS;
+	out->containers = mem_calloc(most ? most : 1, sizeof *out->containers);
+	for (size_t k = 0; k < 3; k++)
+		json_array_foreach(jsonx_at(pod, lists[k]), i, entry)
+			read_pod_container(entry, k < 2, out);
 }
 
 static void read_readiness(const json_t *pod, struct pod_info *out)
@@ -88,12 +97,13 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	workload_text_of_pod(pod, out->workload);
 	out->created_wall_ms = jsonx_time_at(pod, "metadata.creationTimestamp");
 	const char *phase = jsonx_str_at(pod, "status.phase", "");
-	out->running = strcmp(phase, "Running") == 0 && out->node[0];
 	read_readiness(pod, out);
 	out->deleting = jsonx_at(pod, "metadata.deletionTimestamp") != NULL;
 	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 	out->over = (ended || out->deleting) && !is_made_again(pod);
 	read_pod_containers(pod, out);
+	bool initialises = strcmp(phase, "Pending") == 0 && out->container_count > 0;
+	out->running = (strcmp(phase, "Running") == 0 || initialises) && out->node[0];
 }
 
 char *pods_selector_text(const struct label_requirement *r, size_t count)

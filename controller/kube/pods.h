@@ -13,11 +13,11 @@ struct pod_info {
 	char name[254], uid[40], node[254];
 	char workload[WORKLOAD_TEXT_SIZE];
 	int64_t created_wall_ms;
-	bool running, ready, deleting;
+	bool running, ready, deleting; /* running: or it initialises, and one of its containers runs */
 	int64_t ready_wall_ms;     /* since then, to the second; 0: it is not */
 	int64_t started_wall_ms;   /* the newest of its containers that run; 0: not known */
 	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */
-	struct link_container *containers; /* the running ones, LINK_MAX_CONTAINERS at most; owned */
+	struct link_container *containers; /* the running ones of all kinds (init, sidecar and ephemeral containers, too), LINK_MAX_CONTAINERS at most; owned */
 	size_t container_count;
 	/* for the choice */
 	bool linked;               /* an agent is linked from the node */

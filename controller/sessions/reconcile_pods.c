@@ -43,6 +43,23 @@ static bool is_hopeless(const struct work *w, const char *reason)
 	return reason == REASON_PodGone || (reason == REASON_PodNotFound && w->s.of_trigger);
 }
 
+/* "3 pods match app=a, but 1 is not running and 2 are not ready": a new string */
+static char *say_excluded(const struct pod_list *l, const char *selector)
+{
+	const size_t counts[] = {l->excluded_not_running, l->excluded_not_ready};
+	static const char *const states[] = {"not running", "not ready"};
+	AUTO_BUF struct buf text;
+	buf_init(&text, 1024);
+	buf_printf(&text, "%zu %s %.200s, but ", l->matched, size_text_plural((double)l->matched, "pod matches", "pods match"), selector);
+	for (size_t i = 0; i < 2; i++) {
+		if (counts[i] && l->matched == 1)
+			buf_printf(&text, "it is %s", states[i]);
+		else if (counts[i])
+			buf_printf(&text, "%s%zu %s %s", i && counts[0] ? " and " : "", counts[i], size_text_plural((double)counts[i], "is", "are"), states[i]);
+	}
+	return buf_steal(&text);
+}
+
 static int none_found(struct work *w, const struct pod_list *l, const char *reason)
 {
 	const struct session_target *t = &w->s.spec.target;
@@ -55,9 +72,7 @@ static int none_found(struct work *w, const struct pod_list *l, const char *reas
 	else if (l->matched == 0)
 		message = mem_printf("no pod of namespace %s matches %.200s", w->s.namespace, selector);
 	else
-		message = mem_printf("%zu %s %.200s, but %zu %s not running and %zu not ready", l->matched,
-				     size_text_plural((double)l->matched, "pod matches", "pods match"), selector, l->excluded_not_running,
-				     size_text_plural((double)l->excluded_not_running, "is", "are"), l->excluded_not_ready);
+		message = say_excluded(l, selector);
 	if (!is_hopeless(w, reason))
 		return wait_for_pods(w, reason, message);
 	session_status_end(&w->s, true, reason, message, w->now_wall_ms);

@@ -282,11 +282,13 @@ class Cluster(Client):
             json.dump(config, f)
         return path
 
-    def create_pod(self, namespace, name, node, labels=None, containers=("app",), service_account=None, running=True):
+    def create_pod(self, namespace, name, node, labels=None, containers=("app",), service_account=None, running=True, init=()):
         """A pod object as the scheduler leaves it and, when `running`, a kubelet. Returns the object."""
         pod = {"apiVersion": "v1", "kind": "Pod",
                "metadata": {"name": name, "labels": labels or {}},
                "spec": {"nodeName": node, "containers": [{"name": c, "image": "example/" + c} for c in containers]}}
+        if init:  # [(name, fields of the container)]
+            pod["spec"]["initContainers"] = [{"name": n, "image": "example/" + n, **more} for n, more in init]
         if service_account:
             pod["spec"]["serviceAccountName"] = service_account
         made = self.request("POST", "/api/v1/namespaces/%s/pods" % namespace, pod)
@@ -301,12 +303,15 @@ class Cluster(Client):
         status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": ip, "startTime": now,
                   "conditions": [{"type": t, "status": "True", "lastTransitionTime": now}
                                  for t in ("Initialized", "Ready", "ContainersReady", "PodScheduled")],
-                  "containerStatuses": [
-                      {"name": n, "ready": True, "started": True, "restartCount": 0, "image": "example/" + n, "imageID": "",
-                       "containerID": "containerd://" + container_ids.get(n, "0" * 64),
-                       "state": {"running": {"startedAt": now}}} for n in names]}
+                  "containerStatuses": [running_status(n, container_ids.get(n, "0" * 64)) for n in names]}
         self.request("PATCH", "/api/v1/namespaces/%s/pods/%s/status" % (pod["metadata"]["namespace"], pod["metadata"]["name"]),
                      {"status": {**status, **other}}, content_type="application/merge-patch+json")
+
+
+def running_status(name, container_id):
+    """Of a container of any kind, for a pod's status."""
+    return {"name": name, "ready": True, "started": True, "restartCount": 0, "image": "example/" + name, "imageID": "",
+            "containerID": "containerd://" + container_id, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
 
 
 def make_pki(folder):

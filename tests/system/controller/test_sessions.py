@@ -434,7 +434,7 @@ class Choice(ControllerTest):
         self.sessions.create("cpu")
         now = self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "PodNotReady")
         self.assertIn("2 pods match", condition(now, "Succeeded")["message"])
-        self.assertIn("1 is not running and 1 not ready", condition(now, "Succeeded")["message"])
+        self.assertIn("1 is not running and 1 is not ready", condition(now, "Succeeded")["message"])
         self.sessions.create("named", pod="checkout-2")
         self.sessions.wait_condition("named", "Completed", "True", "PodGone")
 

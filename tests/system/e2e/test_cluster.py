@@ -280,6 +280,31 @@ class TheProcessMeant:
         self.assert_nothing_left(before)
 
 
+    def test_init_containers_and_sidecars_are_targets(self):
+        """A native sidecar beside the application, and the container that initialises a pod."""
+        self.agent("node-a")
+        side = {"restartPolicy": "Always"}
+        object_ = self.i.cluster.create_pod(self.namespace, "checkout-1", self.node("node-a"), running=False, init=[("sidecar", side)])
+        app, sidecar = self.container(object_, "idle"), self.container(object_, "warm")
+        self.i.cluster.set_pod_running(object_, {"app": app.container_id}, initContainerStatuses=[kube.running_status("sidecar", sidecar.container_id)])
+        migrated = self.i.cluster.create_pod(self.namespace, "checkout-2", self.node("node-a"), running=False, init=[("migrate", {})])
+        migrate = self.container(migrated, "warm")
+        self.i.cluster.set_pod_running(migrated, {}, phase="Pending", containerStatuses=[], conditions=[],
+                                       initContainerStatuses=[{**kube.running_status("migrate", migrate.container_id), "ready": False}])
+        sidecar.warm()
+        migrate.warm()
+        self.apply("unclear", 2, {"podName": "checkout-1"})
+        target = self.finished("unclear")["status"]["targets"][0]
+        self.assertEqual(target["reason"], "AmbiguousProcess", target)
+        self.assertIn("sidecar", target["message"])
+        self.apply("sidecar", 2, {"podName": "checkout-1", "container": "sidecar"})
+        self.apply("migrate", 2, {"podName": "checkout-2"})
+        for name in ("sidecar", "migrate"):
+            session = self.succeeded(name)
+            self.assertEqual(session["status"]["targets"][0]["container"], name)
+            shares.check_hot(self, self.samples(session))
+
+
 def _inner_pid(pid):
     with open("/proc/%d/status" % pid) as f:
         return int(next(line for line in f if line.startswith("NSpid:")).split()[-1])

@@ -41,6 +41,29 @@ Test(pods, reads_a_running_pod)
 	pod_info_fini(&p);
 }
 
+Test(pods, containers_of_all_kinds_are_there)
+{
+#define RUNS(name, id, at) "{\"name\":\"" name "\",\"containerID\":\"containerd://" id "\",\"state\":{\"running\":{\"startedAt\":\"2026-01-01T00:00:" at "Z\"}}}"
+	struct pod_info p = read_pod(
+		"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\","
+		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:21Z\"}],"
+		"\"containerStatuses\":[" RUNS("app", "ab", "07") "],"
+		"\"initContainerStatuses\":[{\"name\":\"migrate\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}}," RUNS("sidecar", "ef", "05") "],"
+		"\"ephemeralContainerStatuses\":[" RUNS("debug", "gh", "40") "]}}");
+	cr_assert_eq(p.container_count, 3);
+	cr_expect_str_eq(p.containers[0].name, "app");
+	cr_expect_str_eq(p.containers[1].name, "sidecar");
+	cr_expect_str_eq(p.containers[2].name, "debug");
+	cr_expect_str_eq(p.containers[2].id, "gh");
+	cr_expect_eq(pod_ready_after_ms(&p), 14000, "whatever is debugged later");
+	pod_info_fini(&p);
+	p = read_pod("{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[" RUNS("migrate", "cd", "05") "]}}");
+	cr_expect(p.running && !p.ready, "it initialises");
+	cr_assert_eq(p.container_count, 1);
+	cr_expect_str_eq(p.containers[0].name, "migrate");
+	pod_info_fini(&p);
+}
+
 #define OWNER(kind, controller) "{\"kind\":\"" kind "\",\"controller\":" controller "}"
 
 Test(pods, states)
