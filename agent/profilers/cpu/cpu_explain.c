@@ -287,10 +287,19 @@ static size_t group_length(const char *name)
 	return n ? n : strlen(name);
 }
 
-static bool same_group(const char *a, const char *b)
+/* A thread without a name is alone. */
+static bool same_group(const struct stack_thread *x, const struct stack_thread *y)
 {
-	size_t n = group_length(a);
-	return n == group_length(b) && memcmp(a, b, n) == 0;
+	size_t n = group_length(x->name);
+	return x == y || (n && n == group_length(y->name) && memcmp(x->name, y->name, n) == 0);
+}
+
+static void put_group(struct buf *text, const struct stack_thread *t, uint32_t members)
+{
+	if (t->name[0])
+		buf_printf(text, "\"%.*s\" ", (int)(members > 1 ? group_length(t->name) : strlen(t->name)), t->name);
+	else
+		buf_printf(text, "the thread with id %lld ", (long long)t->tid);
 }
 
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text)
@@ -303,10 +312,10 @@ void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text)
 		uint32_t samples = 0, members = 0;
 		bool earlier = false;
 		for (size_t k = 0; k < i && !earlier; k++)
-			earlier = same_group(a->threads[a->thread_order[k]].name, t->name);
+			earlier = same_group(&a->threads[a->thread_order[k]], t);
 		for (size_t k = i; k < all && !earlier; k++) {
 			const struct stack_thread *other = &a->threads[a->thread_order[k]];
-			if (other->weight && same_group(other->name, t->name)) {
+			if (other->weight && same_group(other, t)) {
 				samples += (uint32_t)other->weight;
 				members++;
 			}
@@ -314,7 +323,7 @@ void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text)
 		if (earlier || cpu_analysis_percent(a, samples) < NOTABLE)
 			continue;
 		buf_puts(text, shown++ ? ", " : ": ");
-		buf_printf(text, "\"%.*s\" ", (int)(members > 1 ? group_length(t->name) : strlen(t->name)), t->name);
+		put_group(text, t, members);
 		cpu_phrase_share(text, a, samples);
 		if (members > 1)
 			buf_printf(text, " on %u", members);

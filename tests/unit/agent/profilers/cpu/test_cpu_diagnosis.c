@@ -232,6 +232,13 @@ static const struct {
 	 "100% of CPU in S.A.A",
 	 {"4 of 4 threads are busy: \"mail\" 33%, \"worker\" 67% on 3."},
 	 NULL},
+	{"threads without a name",
+	 {{"", 700, "app:S.A:A"}, {"mail", 300, "app:S.A:A"}},
+	 {0},
+	 CPU_FINDING_METHOD,
+	 "100% of CPU in S.A.A",
+	 {"busy: the thread with id "},
+	 "\"\""},
 };
 
 static void prepare(struct made *m, const struct part *parts, const struct setting *s, struct capture_collection *collection)
