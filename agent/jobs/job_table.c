@@ -96,8 +96,15 @@ static bool long_ones_hold_all(const struct job_table *t)
 	return t->running == t->max_running && longs == t->running;
 }
 
+bool job_table_is_start(const struct job *j)
+{
+	return j->order.spec.start == START_NEXT_CONTAINER;
+}
+
 bool job_table_may_start(const struct job_table *t, const struct job *j)
 {
+	if (job_table_is_start(j))
+		return t->running < 2 * t->max_running;
 	bool full = t->running >= t->max_running;
 	if ((full && (is_long(j) || !long_ones_hold_all(t))) || process_in_use(t, j->blocked_by))
 		return false;

@@ -14,6 +14,7 @@
 
 #define STACK_BYTES (1024 * 1024)
 #define DISCOVERY_MS 20000
+#define START_OVER_NS 3000000000
 #define LIVE_MS 10000
 #define ANSWER_MS 15000 /* a container at its CPU limit gets a slice of time now and then */
 
@@ -53,7 +54,7 @@ static void set_phase(struct jobs *j, struct job *job, enum job_phase phase, con
 
 /* The turn -------------------------------------------------------------------------------------------------------- */
 
-enum turn { TURN_COME, TURN_CANCELED, TURN_TOO_LATE, TURN_STOPPED };
+enum turn { TURN_COME, TURN_CANCELED, TURN_TOO_LATE, TURN_STOPPED, TURN_NONE };
 
 static enum turn wait_turn(struct jobs *j, struct job *job)
 {
@@ -69,6 +70,10 @@ static enum turn wait_turn(struct jobs *j, struct job *job)
 						     : TURN_COME;
 		if (turn != TURN_COME || job_table_may_start(&j->table, job))
 			break;
+		if (job_table_is_start(job)) {
+			turn = TURN_NONE;
+			break;
+		}
 		if (!saved) {
 			/* Who starts at once is saved when samples flow: the disk must not delay the first one. */
 			saved = true;
@@ -399,7 +404,10 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	}
 	if (!claim(j, job, &target)) {
 		target_fini(&target);
-		return ATTEMPT_BLOCKED;
+		if (!job->start)
+			return ATTEMPT_BLOCKED;
+		finish_job(j, job, JOB_FAILED, REASON_StartMissed, "another session holds the process of the container that started");
+		return ATTEMPT_DONE;
 	}
 	STEP("chosen");
 	AUTO_FD int dirfd = spool_job_create(j->config.spool, job->order.job_id, &e);
@@ -411,14 +419,16 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	return ATTEMPT_DONE;
 }
 
-/* Its container has been sampled since it began, by this agent, or not at all. */
+/* Its container has been sampled since it began, by this agent, or not at all. One whose process ended a while ago can be asked for no name any more. */
 static bool claim_start(struct jobs *j, struct job *job)
 {
-	job->start = j->config.starts ? start_watch_claim(j->config.starts, job->order.pod_uid) : NULL;
-	if (!job->start)
+	struct start_capture *c = job->start = j->config.starts ? start_watch_claim(j->config.starts, job->order.pod_uid) : NULL;
+	bool over = c && c->ended && clock_mono_ns() - c->ended_ns > START_OVER_NS;
+	if (!c || over)
 		finish_job(j, job, JOB_FAILED, REASON_StartMissed,
-			   "the agent no longer has what it sampled of the container's start: it was restarted, or the order came too late");
-	return job->start != NULL;
+			   over ? "the container's process had ended before the session's turn came"
+				: "the agent no longer has what it sampled of the container's start: it was restarted, or the order came too late");
+	return c && !over;
 }
 
 static void profile_job(struct jobs *j, struct job *job)
@@ -436,6 +446,10 @@ static void profile_job(struct jobs *j, struct job *job)
 			return;
 		case TURN_TOO_LATE:
 			finish_job(j, job, JOB_FAILED, REASON_DeadlineExceeded, "the budget of the node or the process was in use until the deadline");
+			return;
+		case TURN_NONE:
+			finish_job(j, job, JOB_FAILED, REASON_StartMissed,
+				   "the container started while the node had twice as many sessions as it has places (agent.maxSessions): it could not be attached to at once");
 			return;
 		case TURN_COME:
 			break;

@@ -223,7 +223,7 @@ void attached_collect_run(struct attached_session *s)
 
 int attached_collect_stop(struct attached_session *s, struct err *e)
 {
-	s->ended_ns = clock_mono_ns();
+	s->ended_ns = attached_session_over_ns(s);
 	attached_collect_look_whether_stopped(s);
 	if (s->profiler->stop && s->profiler->stop(s, e) < 0)
 		return -1;

@@ -4,6 +4,7 @@
 #include "agent/host/cgroup.h"
 #include "agent/host/proc.h"
 #include "agent/host/work_budget.h"
+#include "agent/starts/start_capture.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -74,6 +75,13 @@ void attached_session_wait(const struct attached_session *s, int64_t most_ms)
 {
 	if (s->q->on_wait)
 		s->q->on_wait(s->q->progress_ctx, most_ms);
+}
+
+int64_t attached_session_over_ns(const struct attached_session *s)
+{
+	const struct start_capture *c = s->q->start;
+	int64_t now_ns = clock_mono_ns();
+	return c && c->ended && c->ended_ns > s->started_ns && c->ended_ns < now_ns ? c->ended_ns : now_ns;
 }
 
 bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms)
@@ -459,7 +467,7 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	struct err e = ERR_INIT;
 	const struct session_step *failed = run_session_steps(&s, &e);
 	if (!s.ended_ns)
-		s.ended_ns = clock_mono_ns();
+		s.ended_ns = attached_session_over_ns(&s);
 	leave_target(&s);
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));

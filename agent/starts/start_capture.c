@@ -166,6 +166,13 @@ static struct process_read *end_look(struct start_capture *c)
 	return r;
 }
 
+static void note_end(struct start_capture *c)
+{
+	if (!c->ended)
+		c->ended_ns = clock_mono_ns();
+	c->ended = true;
+}
+
 static void take_process(struct start_capture *c, struct process_read *r)
 {
 	c->runtime_ns = clock_mono_ns();
@@ -204,7 +211,8 @@ bool start_capture_look(struct start_capture *c, const char *proc_root)
 			begin_look(c, proc_root);
 		return false;
 	}
-	c->ended |= r->group_gone; /* the container has gone */
+	if (r->group_gone)
+		note_end(c); /* the container has gone */
 	if (r->proc_fd >= 0) {
 		take_process(c, r);
 		take_maps(c, r);
@@ -224,7 +232,8 @@ void start_capture_update(struct start_capture *c)
 	} else if (!c->reading && !c->unreadable) {
 		begin_look(c, NULL);
 	}
-	c->ended = !target_alive(&c->target);
+	if (!target_alive(&c->target))
+		note_end(c);
 }
 
 static void drop_sample(void *ctx, const struct perf_sample *s)

@@ -33,6 +33,7 @@ struct start_capture {
 	struct buf maps;      /* /proc/PID/maps as it was last */
 	char *main_path;      /* of the executable; NULL: not known */
 	bool ended;           /* the process has, or the container before there was one */
+	int64_t ended_ns;     /* CLOCK_MONOTONIC: this was seen */
 	bool unreadable;      /* what was to be read of it did not come: it is left alone */
 	/* a look into the process, in a thread of its own: its files and memory may keep who reads them waiting for ever. NULL: none is under way */
 	struct apart *reading;

@@ -89,6 +89,20 @@ class Starts(test_cluster.ClusterCase):
         self.assertIn("the process ended", json.dumps(report))
         self.assertIsNone(report["start"]["attachedNanoseconds"])
 
+    def test_a_node_whose_places_are_taken_attaches_at_once(self):
+        self.agent("node-a")
+        for name in ("busy-1", "busy-2"):
+            self.pod(name, "trickle", app="busy")
+            self.apply(name, 90, target={"podName": name})
+            self.i.wait_first_sample(self.namespace, name)
+        self.arm("first", 3)
+        self.container(self.pod_object("checkout-1"), "warm")
+        report = self.report(self.succeeded("first"))
+        for name in ("busy-1", "busy-2"):
+            self.assertEqual(self.i.condition(self.i.get(self.namespace, name), "Completed")["status"], "False", "it runs beside")
+        self.assertGreater(report["start"]["attachedNanoseconds"], 0)
+        self.assertGreater(report["sampling"]["managedFramesNamed"], 0)
+
     def test_an_agent_that_hears_late_says_what_is_missing(self):
         """Here of a pod that gets the label of the target when its container runs."""
         self.agent("node-a")

@@ -79,6 +79,27 @@ Test(job_table, nobody_waits_an_hour_for_a_moment)
 	clear(&t);
 }
 
+Test(job_table, a_container_that_starts_waits_for_nobody)
+{
+	struct job_table t = {.max_running = 2};
+	struct job *a = add_long(&t, "a"), *b = add(&t, "b"), *c = add(&t, "c"), *s[] = {add(&t, "s"), add(&t, "t"), add(&t, "u")};
+	for (size_t i = 0; i < 3; i++)
+		s[i]->order.spec.start = START_NEXT_CONTAINER;
+	start(&t, a);
+	start(&t, b);
+	cr_expect_not(job_table_may_start(&t, c), "two run");
+	cr_expect(job_table_may_start(&t, s[0]), "beside them, before those that wait");
+	start(&t, s[0]);
+	cr_expect(job_table_may_start(&t, s[1]));
+	start(&t, s[1]);
+	cr_expect_not(job_table_may_start(&t, s[2]), "twice as many as there are places run");
+	b->has_slot = false;
+	t.running--;
+	cr_expect_not(job_table_may_start(&t, c), "the places are taken, by starts, too");
+	cr_expect(job_table_may_start(&t, s[2]));
+	clear(&t);
+}
+
 Test(job_table, who_waits_for_a_process_lets_younger_ones_pass)
 {
 	struct job_table t = {.max_running = 3};
