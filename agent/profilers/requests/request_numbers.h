@@ -49,6 +49,7 @@
 	NUMBER(pool_percent) NUMBER(pool_share) NUMBER(pool_requests) NUMBER(pool_ms) NUMBER(pool_waits) NUMBER(pool_opened_percent)               \
 	NUMBER(pool_failed_percent) NUMBER(anew_percent) NUMBER(anew_share) NUMBER(anew_requests) NUMBER(anew_ms) NUMBER(anew_opened)              \
 	NUMBER(anew_calls) NUMBER(await_percent) NUMBER(await_share) NUMBER(await_requests) NUMBER(await_ms)                                       \
+	NUMBER(await_per_second)                                                                                                                   \
 	NUMBER(queue_looks) NUMBER(queue_met) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                \
 	NUMBER(gate_percent) NUMBER(gate_share) NUMBER(gate_requests) NUMBER(gate_ms) NUMBER(gate_waits) NUMBER(gate_width)                        \
 	TEXT(gate_endpoint) TEXT(gate_what)                                                                                                        \

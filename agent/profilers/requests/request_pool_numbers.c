@@ -298,6 +298,7 @@ static void number_workers(const struct request_analysis *a, struct request_numb
 	out->await_share = part_share(a, &x.part);
 	out->await_requests = part_requests(&x.part);
 	out->await_ms = part_ms(&x.part);
+	out->await_per_second = x.part.endpoint ? x.part.endpoint->per_second : 0;
 	rules_set_text(&out->await_endpoint, x.part.endpoint ? x.part.endpoint->name : NULL);
 	if (!a->has_waits)
 		return;

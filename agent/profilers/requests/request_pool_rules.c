@@ -110,11 +110,26 @@ void request_pool_says_gate(const void *numbers, struct finding *out)
 			 n->gate_requests, n->gate_what.text, n->gate_width, size_text_plural(n->gate_width, "command runs", "commands run"));
 }
 
+/* How much of the requests' time they await: for the queue at most what its length allows, which by Little's law is each item's time in it times their
+ * rate. The endpoint's requests are some of the items, so that the bound is never too low. */
+static double queued_percent(const struct request_numbers *n)
+{
+	double most_ms = n->await_per_second > 0 ? 1000 * n->queue_mean / n->await_per_second : INFINITY;
+	return n->await_ms > 0 ? fmin(n->await_percent, 100 * most_ms / n->await_ms) : 0;
+}
+
+static bool is_queue(const struct request_numbers *n)
+{
+	return is_much(queued_percent(n), n->await_share, n->await_requests, n->await_ms) && n->queue_mean >= POOL_QUEUED;
+}
+
 const char *request_pool_needs_queue(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
 	if (!rules_known(n->queue_mean) || n->queue_looks < (n->queue_met >= POOL_LEAST_MET ? POOL_LEAST_MET : LEAST_LOOKS))
 		return "the length of the pool's queue could not be read";
+	if (is_queue(n) && !(n->queue_met >= POOL_LEAST_MET))
+		return "there was a queue, but too few looks at it met a request that awaits";
 	return request_work_needs_waits(numbers);
 }
 
@@ -122,9 +137,8 @@ const char *request_pool_needs_queue(const void *numbers)
 struct rule_score request_pool_workers(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
-	bool found = is_much(n->await_percent, n->await_share, n->await_requests, n->await_ms) && n->queue_mean >= POOL_QUEUED &&
-		     rules_known(n->workers_blocked_percent) && n->workers_blocked_percent >= BLOCKED_PERCENT;
-	return (struct rule_score){found ? rules_score(n->await_percent * n->await_share / 100) : 0, 2};
+	bool found = is_queue(n) && rules_known(n->workers_blocked_percent) && n->workers_blocked_percent >= BLOCKED_PERCENT;
+	return (struct rule_score){found ? rules_score(queued_percent(n) * n->await_share / 100) : 0, 2};
 }
 
 /* What is to be changed. */
@@ -151,7 +165,7 @@ void request_pool_says_workers(const void *numbers, struct finding *out)
 	}
 	AUTO_BUF struct buf where;
 	buf_init(&where, 4 * RULE_TEXT_BYTES);
-	say_pool_part(out, &n->await_endpoint, n->await_percent, n->await_ms, "queued for the thread pool");
+	say_pool_part(out, &n->await_endpoint, queued_percent(n), n->await_ms, "queued for the thread pool");
 	bool known = n->blocker_place.text[0] && rules_known(n->blocker_percent) && n->blocker_percent >= BLOCKER_PERCENT;
 	if (known) {
 		say_blocker(out, &n->blocker_place);

@@ -166,6 +166,7 @@ Test(request_rules, requests_wait_for_a_thread_of_the_pool)
 	struct request_numbers n = healthy();
 	PART(n, await);
 	n.queue_mean = 18;
+	n.queue_met = 30;
 	n.workers_blocked_percent = 60;
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
 	n.blocker_percent = 90;
@@ -182,6 +183,29 @@ Test(request_rules, requests_wait_for_a_thread_of_the_pool)
 	n.queue_looks = n.queue_met = 3; /* few, but all while they await */
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
 	n.queue_met = 2;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
+	n.queue_looks = 10;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED, "a queue of the session that is not theirs");
+}
+
+/* 7 requests a second and 2 items in the queue: each may have waited there for 286 ms. */
+Test(request_rules, a_share_of_the_pools_queue_is_bounded_by_its_length)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, await);
+	n.await_ms = 416;
+	n.await_percent = 100;
+	n.await_per_second = 7;
+	n.queue_looks = n.queue_met = 10;
+	n.queue_mean = 2;
+	n.workers_blocked_percent = 37;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
+	struct findings f;
+	rules_run(request_rules, request_rule_count, &request_numbers_fields, &n, &f);
+	cr_expect(strstr(findings_find(&f, "RequestsWaitForPool")->message, ": 69% of 416 ms queued"), "%s", findings_find(&f, "RequestsWaitForPool")->message);
+	findings_fini(&f);
+	n.await_per_second = 50; /* 40 ms each */
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
 }
 
