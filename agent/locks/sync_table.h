@@ -1,8 +1,9 @@
 /* The runtime's table of monitors, read from outside: which objects are locked, by whom, and how many wait. An object is in the table as soon as somebody
  * has waited for its lock. Nothing in the process is stopped or asked: entries that change meanwhile are left out.
  *
- * Source: the layout that .NET 8, 9 and 10 have for x64, and what .NET 11 says of itself, measured against applications whose locks are known, and checked entry by entry: the table is what
- * `g_dacTable`, which the runtime exports for debuggers, leads to; entry j names an object whose header names j. One thread. */
+ * Source: the layout that .NET 8, 9 and 10 have for x64, and what .NET 11 says of itself, measured against applications whose locks are known, and checked
+ * entry by entry: the table is what `g_dacTable`, which the runtime exports for debuggers, leads to; entry j names an object whose header names j.
+ * One thread. */
 #ifndef DRDOTNET_SYNC_TABLE_H
 #define DRDOTNET_SYNC_TABLE_H
 

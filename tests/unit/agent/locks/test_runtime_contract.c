@@ -5,7 +5,8 @@
 
 /* As .NET 10 says it, and what else it says left out. */
 static const char said[] =
-	"{\"version\":0,\"contracts\":{\"Thread\":1},\"types\":{\"Thread\":{\"Id\":16,\"OSId\":296,\"GCHandle\":[304,\"GCHandle\"],\"LinkNext\":[112,\"pointer\"]},"
+	"{\"version\":0,\"contracts\":{\"Thread\":1},"
+	"\"types\":{\"Thread\":{\"Id\":16,\"OSId\":296,\"GCHandle\":[304,\"GCHandle\"],\"LinkNext\":[112,\"pointer\"]},"
 	"\"ThreadStore\":{\"FirstThreadLink\":88},\"MethodTable\":{\"MTFlags\":0,\"BaseSize\":4,\"MTFlags2\":8,\"EEClassOrCanonMT\":40,\"Module\":24},"
 	"\"EEClass\":{\"MethodTable\":16},\"Module\":{\"Base\":224}},\"globals\":{\"ThreadStore\":[[1],\"pointer\"],\"StringMethodTable\":[[2],\"pointer\"]}}";
 static const uint64_t pointers[] = {0, 0x1000, 0x2000};

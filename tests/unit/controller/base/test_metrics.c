@@ -27,7 +27,8 @@ Test(metrics, text)
 	static const char *const lines[] = {
 		"# HELP drdotnet_clock_difference_seconds Between our clock and the API server's.\n"
 		"# TYPE drdotnet_clock_difference_seconds gauge\ndrdotnet_clock_difference_seconds -3\n",
-		"# TYPE drdotnet_sessions_total counter\ndrdotnet_sessions_total{reason=\"Completed\",fault=\"none\"} 2\ndrdotnet_sessions_total{reason=\"Canceled\",fault=\"none\"} 1\n",
+		"# TYPE drdotnet_sessions_total counter\ndrdotnet_sessions_total{reason=\"Completed\",fault=\"none\"} 2\n"
+		"drdotnet_sessions_total{reason=\"Canceled\",fault=\"none\"} 1\n",
 		"drdotnet_observed_total{state=\"Dropped\"} 5\n",
 		"# TYPE drdotnet_reconcile_seconds histogram\ndrdotnet_reconcile_seconds_bucket{le=\"0.001\"} 2\n",
 		"drdotnet_reconcile_seconds_bucket{le=\"0.002\"} 3\n",

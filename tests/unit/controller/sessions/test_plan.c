@@ -74,14 +74,18 @@ static const struct drive_row {
 	{"ordered just now", NULL, {.linked = true, .ordered_age_ms = 0}, CREATED_MS, POD_WAIT, 0, NULL, CREATED_MS + PLAN_SILENT_MS},
 	{"ordered, not a word", NULL, {.linked = true, .ordered_age_ms = PLAN_SILENT_MS}, CREATED_MS, POD_ORDER, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
-	{"no agent", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_CHECK, 0, REASON_NodeWithoutAgent, CREATED_MS + PLAN_CHECK_MS},
-	{"an agent too old", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_CHECK, 0, REASON_AgentTooOld,
+	{"no agent", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_CHECK, 0, REASON_NodeWithoutAgent,
 	 CREATED_MS + PLAN_CHECK_MS},
-	{"too old until the deadline", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, DEADLINE_MS, POD_END, JOB_FAILED,
+	{"an agent too old", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_CHECK, 0,
+	 REASON_AgentTooOld,
+	 CREATED_MS + PLAN_CHECK_MS},
+	{"too old until the deadline", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, DEADLINE_MS, POD_END,
+	 JOB_FAILED,
 	 REASON_DeadlineExceeded, INT64_MAX},
 	{"too old for the next session only", "Profiling", {.linked = true, .too_old = true, .reported_in_link = true}, CREATED_MS, POD_WAIT, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
-	{"no agent until the deadline", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS, POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
+	{"no agent until the deadline", NULL, {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS, POD_END, JOB_FAILED,
+	 REASON_DeadlineExceeded, INT64_MAX},
 	{"profiling", "Profiling", {.linked = true, .reported_in_link = true, .ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
 	{"past the deadline the agent ends it", "Profiling", {.linked = true, .reported_in_link = true, .ordered_age_ms = -1}, DEADLINE_MS, POD_WAIT, 0,
@@ -92,8 +96,10 @@ static const struct drive_row {
 	 NULL, DEADLINE_MS + PLAN_DEADLINE_END_MS},
 	{"and given up at last", "Profiling", {.linked = true, .reported_in_link = true, .cancel_sent = true}, DEADLINE_MS + PLAN_DEADLINE_END_MS,
 	 POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
-	{"link lost", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_WAIT, 0, REASON_AgentLost, DEADLINE_MS + PLAN_LOST_MS},
-	{"link lost for ever", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS + PLAN_LOST_MS, POD_END, JOB_FAILED, REASON_AgentLost, INT64_MAX},
+	{"link lost", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, CREATED_MS, POD_WAIT, 0, REASON_AgentLost,
+	 DEADLINE_MS + PLAN_LOST_MS},
+	{"link lost for ever", "Profiling", {.ordered_age_ms = -1, .linked_age_ms = PLAN_RETURN_MS}, DEADLINE_MS + PLAN_LOST_MS,
+	 POD_END, JOB_FAILED, REASON_AgentLost, INT64_MAX},
 	{"back without the job: again", "Profiling", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, CREATED_MS, POD_ORDER, 0, NULL, 0},
 	{"back without the report: wait for its word", "Analyzing", {.linked = true, .ordered_age_ms = -1, .linked_age_ms = 0}, CREATED_MS, POD_WAIT,
 	 0, NULL, CREATED_MS + PLAN_TELL_MS},
@@ -146,8 +152,10 @@ Test(plan, cancels)
 		enum pod_action action;
 		const char *reason;
 	} rows[] = {
-		{"before any order", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1, .linked_age_ms = PLAN_TELL_MS}, POD_END, REASON_Canceled},
-		{"ordered by another leader, and not told of yet", TARGET("Profiling"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1}, POD_WAIT, NULL},
+		{"before any order", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1, .linked_age_ms = PLAN_TELL_MS},
+		 POD_END, REASON_Canceled},
+		{"ordered by another leader, and not told of yet", TARGET("Profiling"), {.linked = true, .ordered_age_ms = -1, .canceled_age_ms = -1},
+		 POD_WAIT, NULL},
 		{"profiling", TARGET("Profiling"), {.linked = true, .canceled_age_ms = -1}, POD_CANCEL, NULL},
 		{"told already", TARGET("Profiling"), {.linked = true, .canceled_age_ms = 5, .cancel_sent = true}, POD_WAIT, NULL},
 		{"no link", TARGET("Profiling"), {.canceled_age_ms = 5}, POD_WAIT, REASON_AgentLost},
@@ -236,7 +244,8 @@ static void a_report_is_not_lost(const struct return_case *c, const struct profi
 
 Test(plan, what_an_agent_holds_is_not_given_up_by_a_leader_that_does_not_know_of_it)
 {
-	static const int64_t leads[] = {CREATED_MS, DEADLINE_MS, DEADLINE_MS + PLAN_DEADLINE_END_MS, DEADLINE_MS + PLAN_ANALYZING_MS, DEADLINE_MS + PLAN_LOST_MS};
+	static const int64_t leads[] = {CREATED_MS, DEADLINE_MS, DEADLINE_MS + PLAN_DEADLINE_END_MS, DEADLINE_MS + PLAN_ANALYZING_MS,
+					DEADLINE_MS + PLAN_LOST_MS};
 	static const int64_t links[] = {0, 250, PLAN_CHECK_MS, PLAN_RETURN_MS - 250}, tells[] = {0, 250, PLAN_TELL_MS - 250}, gone[] = {0, 250, 1000};
 	struct return_case c;
 	for (size_t stored = 0; stored < sizeof lost_phases / sizeof *lost_phases * 2; stored++) {

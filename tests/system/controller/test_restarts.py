@@ -1,0 +1,97 @@
+"""What a session becomes when controllers, pods and links come and go. Agents are played."""
+import signal
+import unittest
+
+from tests.system.controller.fakehub import Sessions
+from tests.system.controller.test_sessions import ControllerTest
+from tests.lib import proc
+
+
+class Restarts(ControllerTest):
+    def test_two_replicas_and_a_leader_change(self):
+        self.pod("checkout-1")
+        first = self.leader("n1", name="first", namespaces=self.namespace)
+        second = self.start("second", namespaces=self.namespace)
+        second.say("link", "n1", 0)
+        self.sessions.create("cpu")
+        _, order = first.order("cpu")
+        proc.wait_until(lambda: second.knows("n1", order["jobID"]), 20, "the other replica's watch")
+        first.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        second.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        second.silent("order", 0.5)
+        first.stop(signal.SIGTERM)
+        epoch = second.lead()
+        self.assertGreater(epoch, first.epoch)
+        self.succeed(second, "n1", order["jobID"])
+        self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
+        second.silent("order", 0.2)
+
+    def test_a_killed_leader_is_replaced_with_a_newer_epoch(self):
+        first = self.leader(name="first")
+        second = self.start("second")
+        second.say("link", "n9", first.epoch + 41)
+        first.stop(signal.SIGKILL)
+        epoch = int(second.expect("epoch", 30, lambda w: w[1] != "0")[1])
+        self.assertEqual(epoch, first.epoch + 42, "newer than what any agent has seen")
+
+    def test_restart_in_the_middle(self):
+        """The session goes on with the same job; the agent's words count after the restart too."""
+        self.pod("checkout-1")
+        hub = self.leader("n1", name="first")
+        self.sessions.create("cpu")
+        _, order = hub.order("cpu")
+        hub.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        hub.stop(signal.SIGTERM)
+        hub = self.leader(name="second")
+        self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "AgentLost")
+        self.succeed(hub, "n1", order["jobID"])
+        hub.say("link", "n1", 1)
+        self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
+
+    def test_a_report_outlives_its_pod_and_the_leader(self):
+        """As when a node is drained: the status knows of less than the agent has, and the pod is gone when the next leader comes."""
+        self.pod("checkout-1")
+        hub = self.leader("n1", name="first")
+        self.sessions.create("cpu")
+        _, order = hub.order("cpu")
+        hub.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        hub.stop(signal.SIGKILL)
+        self.cluster.kubectl("delete", "pod", "-n", self.namespace, "checkout-1", "--grace-period=0", "--force")
+        hub = self.leader(name="second")
+        self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "AgentLost")
+        hub.say("link", "n1", 1)
+        hub.silent("order", 0.5)
+        hub.job("n1", order["jobID"], "Delivering", startTime=1700000000000)
+        self.succeed(hub, "n1", order["jobID"])
+        self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
+
+    def test_ordered_again_when_the_agent_has_lost_the_job(self):
+        self.pod("checkout-1")
+        hub = self.leader("n1")
+        self.sessions.create("cpu")
+        _, order = hub.order("cpu")
+        hub.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        hub.say("unlink", "n1")
+        self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "AgentLost")
+        hub.say("link", "n1", 1)
+        _, again = hub.order("cpu")
+        self.assertEqual(again["jobID"], order["jobID"])
+
+    def test_only_the_given_namespaces(self):
+        other = self.namespace + "-other"
+        self.cluster.namespace(other)
+        self.pod("checkout-1")
+        self.cluster.create_pod(other, "checkout-1", "n1", labels={"app": "checkout"})
+        hub = self.leader("n1", namespaces=other)
+        self.sessions.create("mine")
+        Sessions(self.cluster, other).create("theirs")
+        hub.order("theirs")
+        hub.silent("order", 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
