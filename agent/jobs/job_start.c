@@ -8,6 +8,16 @@
 #define LOOK_MS 10
 #define LOOKS_MS 15000   /* a runtime that has been seen in a process answers within moments; at its CPU limit it takes seconds */
 #define DISCOVER_MS 5000
+#define START_OVER_NS 3000000000
+
+const char *job_start_claim(struct jobs *j, struct job *job)
+{
+	struct start_capture *c = job->start = j->config.starts ? start_watch_claim(j->config.starts, job->order.pod_uid) : NULL;
+	if (!c)
+		return "the agent no longer has what it sampled of the container's start: it was restarted, or the order came too late";
+	bool over = c->ended && clock_mono_ns() - c->ended_ns > START_OVER_NS;
+	return over ? "the container's process had ended before the session's turn came" : NULL;
+}
 
 static bool is_to_end(const struct job *job)
 {

@@ -65,7 +65,8 @@ void job_table_changed(struct job_table *t, struct job *j);
 /* Its container has started: what is sampled of it cannot wait for a turn. */
 bool job_table_is_start(const struct job *j);
 
-/* May this waiting job start now? One whose container has started may while fewer than twice as many run as there are slots: it waits for nobody. The oldest waiting one whose process is not in use may, while slots are free. Where long ones hold all slots, one that is not
+/* May this waiting job start now? One whose container has started may while fewer than twice as many run as there are slots: it waits for nobody.
+ * The oldest waiting one whose process is not in use may, while slots are free. Where long ones hold all slots, one that is not
  * long may besides: nobody waits an hour for a moment. */
 bool job_table_may_start(const struct job_table *t, const struct job *j);
 

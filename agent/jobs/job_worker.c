@@ -14,7 +14,6 @@
 
 #define STACK_BYTES (1024 * 1024)
 #define DISCOVERY_MS 20000
-#define START_OVER_NS 3000000000
 #define LIVE_MS 10000
 #define ANSWER_MS 15000 /* a container at its CPU limit gets a slice of time now and then */
 
@@ -419,23 +418,14 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	return ATTEMPT_DONE;
 }
 
-/* Its container has been sampled since it began, by this agent, or not at all. One whose process ended a while ago can be asked for no name any more. */
-static bool claim_start(struct jobs *j, struct job *job)
-{
-	struct start_capture *c = job->start = j->config.starts ? start_watch_claim(j->config.starts, job->order.pod_uid) : NULL;
-	bool over = c && c->ended && clock_mono_ns() - c->ended_ns > START_OVER_NS;
-	if (!c || over)
-		finish_job(j, job, JOB_FAILED, REASON_StartMissed,
-			   over ? "the container's process had ended before the session's turn came"
-				: "the agent no longer has what it sampled of the container's start: it was restarted, or the order came too late");
-	return c && !over;
-}
-
 static void profile_job(struct jobs *j, struct job *job)
 {
 	enum attempt result;
-	if (job->order.spec.start == START_NEXT_CONTAINER && !claim_start(j, job))
+	const char *missed = job_table_is_start(job) ? job_start_claim(j, job) : NULL;
+	if (missed) {
+		finish_job(j, job, JOB_FAILED, REASON_StartMissed, missed);
 		return;
+	}
 	do {
 		switch (wait_turn(j, job)) {
 		case TURN_STOPPED:
@@ -449,7 +439,7 @@ static void profile_job(struct jobs *j, struct job *job)
 			return;
 		case TURN_NONE:
 			finish_job(j, job, JOB_FAILED, REASON_StartMissed,
-				   "the container started while the node had twice as many sessions as it has places (agent.maxSessions): it could not be attached to at once");
+				   "the container started while the node had twice as many sessions as it has places (agent.maxSessions)");
 			return;
 		case TURN_COME:
 			break;

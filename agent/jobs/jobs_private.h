@@ -33,6 +33,10 @@ void jobs_wait(struct jobs *j, int64_t until_ms);
 /* The job's thread. */
 int job_worker_start(struct jobs *j, struct job *job);
 
+/* Takes the capture of the job's container: it has been sampled since it began, by this agent, or not at all. One whose process ended a while ago can be
+ * asked for no name any more. NULL: job->start has it; else why it was missed. job_start.c */
+const char *job_start_claim(struct jobs *j, struct job *job);
+
 /* Waits until the runtime of the process that a capture is of answers: *out is what discovery says of it, 1. 0: it has ended, or does not answer; *out is
  * what the kernel said. -1: it cannot be profiled, or the job is to end. In the job's thread. job_start.c */
 int job_start_await(struct jobs *j, struct job *job, struct start_capture *c, struct target *out, struct err *e);
