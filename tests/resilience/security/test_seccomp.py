@@ -15,8 +15,10 @@ TOOLS = os.path.join(proc.ROOT, "build/release/tests")
 PROFILES = {role: os.path.join(proc.ROOT, "deploy/seccomp", role + ".json") for role in ("agent", "controller")}
 ONLY_AGENT = {"perf_event_open", "pidfd_open", "inotify_init1", "memfd_create", "timerfd_create"}
 # The calls behind functions of the C library that are not named after them.
-CALL_OF = {"eventfd": "eventfd2", "fork": "clone", "fstatat": "newfstatat", "fstatvfs": "fstatfs", "mkostemp": "openat", "posix_fallocate": "fallocate", "pread": "pread64",
-           "pthread_create": "clone", "pwrite": "pwrite64", "recv": "recvfrom", "send": "sendto", "setrlimit": "prlimit64", "signalfd": "signalfd4", "statvfs": "statfs",
+CALL_OF = {"eventfd": "eventfd2", "fork": "clone", "fstatat": "newfstatat", "fstatvfs": "fstatfs", "mkostemp": "openat",
+           "posix_fallocate": "fallocate", "pread": "pread64",
+           "pthread_create": "clone", "pwrite": "pwrite64", "recv": "recvfrom", "send": "sendto", "setrlimit": "prlimit64", "signalfd": "signalfd4",
+           "statvfs": "statfs",
            "waitpid": "wait4"}
 # What they are built with and do not do in a container: the keeper of events that threads inherit (PERFMON needs none), commands that `drdotnet run` starts.
 NEVER_IN_A_CONTAINER = {"kill", "setsid", "wait4", "pidfd_send_signal"}

@@ -43,12 +43,14 @@ Test(pods, reads_a_running_pod)
 
 Test(pods, containers_of_all_kinds_are_there)
 {
-#define RUNS(name, id, at) "{\"name\":\"" name "\",\"containerID\":\"containerd://" id "\",\"state\":{\"running\":{\"startedAt\":\"2026-01-01T00:00:" at "Z\"}}}"
+#define RUNS(name, id, at)                                                                                                                  \
+	"{\"name\":\"" name "\",\"containerID\":\"containerd://" id "\",\"state\":{\"running\":{\"startedAt\":\"2026-01-01T00:00:" at "Z\"}}}"
 	struct pod_info p = read_pod(
 		"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\","
 		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:21Z\"}],"
 		"\"containerStatuses\":[" RUNS("app", "ab", "07") "],"
-		"\"initContainerStatuses\":[{\"name\":\"migrate\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}}," RUNS("sidecar", "ef", "05") "],"
+		"\"initContainerStatuses\":[{\"name\":\"migrate\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}},"
+		RUNS("sidecar", "ef", "05") "],"
 		"\"ephemeralContainerStatuses\":[" RUNS("debug", "gh", "40") "]}}");
 	cr_assert_eq(p.container_count, 3);
 	cr_expect_str_eq(p.containers[0].name, "app");
