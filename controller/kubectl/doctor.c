@@ -12,6 +12,7 @@
 #define APPS "/apis/apps/v1"
 #define REGISTRATION "/apis/admissionregistration.k8s.io/v1"
 #define OURS "app.kubernetes.io/part-of=drdotnet"
+#define CONTROLLERS "app.kubernetes.io/name=drdotnet-controller"
 #define AGENTS "app.kubernetes.io/name=drdotnet-agent"
 #define PAGE 200
 #define SESSIONS_MOST 2000
@@ -19,7 +20,7 @@
 #define CALL_MS 10000
 
 enum document {
-	VERSION, DEPLOYMENT, LEASE, DAEMON_SETS, NODES, AGENT_PODS, AGENT_EVENTS, STORES, POLICIES, NAMESPACE, ADMISSION, ADMISSION_BINDING, SESSIONS,
+	VERSION, DEPLOYMENT, CONTROLLER_PODS, CONTROLLER_EVENTS, LEASE, DAEMON_SETS, NODES, AGENT_PODS, AGENT_EVENTS, STORES, POLICIES, NAMESPACE, ADMISSION, ADMISSION_BINDING, SESSIONS,
 	DOCUMENTS
 };
 
@@ -39,6 +40,8 @@ static const struct {
 } wanted[DOCUMENTS] = {
 	[VERSION] = {{.api = "", .plural = "version"}, false, false, NULL},
 	[DEPLOYMENT] = {{.api = APPS, .plural = "deployments", .name = "drdotnet-controller"}, true, false, NULL},
+	[CONTROLLER_PODS] = {{.api = KUBE_CORE, .plural = "pods"}, true, true, CONTROLLERS},
+	[CONTROLLER_EVENTS] = {{.api = KUBE_CORE, .plural = "events", .field_selector = "type=Warning,involvedObject.kind=Pod"}, true, true, NULL},
 	[LEASE] = {{.api = KUBE_LEASES, .plural = "leases", .name = "drdotnet-controller"}, true, false, NULL},
 	[DAEMON_SETS] = {{.api = APPS, .plural = "daemonsets"}, true, true, AGENTS},
 	[NODES] = {{.api = KUBE_CORE, .plural = "nodes"}, false, true, NULL},
@@ -181,7 +184,7 @@ static void check_installation(struct visit *v)
 	ask_sessions(v);
 	int64_t now_ms = kube_clock_wall_ms();
 	struct doctor_findings *f = &v->findings;
-	doctor_check_controller(document_answer(v, DEPLOYMENT), f);
+	doctor_check_controller(document_answer(v, DEPLOYMENT), document_answer(v, CONTROLLER_PODS), document_answer(v, CONTROLLER_EVENTS), f);
 	doctor_check_leader(document_answer(v, LEASE), now_ms, f);
 	doctor_check_agents(document_answer(v, DAEMON_SETS), f);
 	doctor_check_links(document_answer(v, AGENT_PODS), document_answer(v, AGENT_EVENTS), f);

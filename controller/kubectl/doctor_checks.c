@@ -100,15 +100,78 @@ void doctor_check_plugin_way(const char *namespace, const char *denied, struct d
 		doctor_findings_add(out, DOCTOR_OK, check, NULL, "they reach the controller by kubectl port-forward");
 }
 
-void doctor_check_controller(struct doctor_answer deployment, struct doctor_findings *out)
+/* Why a container of this pod does not run, as the kubelet or the scheduler says it: "ImagePullBackOff: ..."; "" when all do. */
+static void why_not_started(const json_t *pod, struct buf *out)
+{
+	static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
+	size_t k;
+	json_t *c;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		json_array_foreach(jsonx_at(pod, lists[i]), k, c) {
+			const char *reason = jsonx_str_at(c, "state.waiting.reason", NULL);
+			if (reason && strcmp(reason, "PodInitializing") != 0) {
+				buf_printf(out, "%.60s: %.300s", reason, jsonx_str_at(c, "state.waiting.message", jsonx_str_at(c, "name", "")));
+				return;
+			}
+		}
+	}
+	json_array_foreach(jsonx_at(pod, "status.conditions"), k, c) {
+		if (strcmp(jsonx_str_at(c, "type", ""), "PodScheduled") == 0 && strcmp(jsonx_str_at(c, "status", ""), "False") == 0)
+			buf_printf(out, "%.60s: %.300s", jsonx_str_at(c, "reason", "?"), jsonx_str_at(c, "message", ""));
+	}
+}
+
+/* "; pod NAME does not start: ...", of the first one that does not; of what a ContainerCreating waits for only the pod's events tell. */
+static void append_unstarted(const json_t *pods, const json_t *events, struct buf *out)
+{
+	size_t i, k;
+	json_t *pod, *event;
+	AUTO_BUF struct buf why;
+	buf_init(&why, LIST_TEXT_BYTES);
+	json_array_foreach(pods, i, pod) {
+		const char *name = jsonx_str_at(pod, "metadata.name", "?"), *newest = "";
+		why_not_started(pod, &why);
+		if (!why.len)
+			continue;
+		buf_printf(out, "; pod %.100s does not start: %s", name, buf_str(&why));
+		AUTO_FREE char *said = NULL;
+		json_array_foreach(events, k, event) {
+			const char *at = jsonx_str_at(event, "lastTimestamp", "");
+			if (strcmp(jsonx_str_at(event, "type", ""), "Warning") != 0 || strcmp(jsonx_str_at(event, "involvedObject.name", ""), name) != 0 ||
+			    strcmp(at, newest) < 0)
+				continue;
+			newest = at;
+			free(said);
+			said = mem_printf("%.60s: %.300s", jsonx_str_at(event, "reason", "?"), jsonx_str_at(event, "message", ""));
+		}
+		if (said)
+			buf_printf(out, " (%s)", said);
+		return;
+	}
+}
+
+void doctor_check_controller(struct doctor_answer deployment, struct doctor_answer pods, struct doctor_answer events, struct doctor_findings *out)
 {
 	static const char check[] = "controller";
 	static const char remedy[] = "kubectl -n drdotnet-system describe deploy,pods -l app.kubernetes.io/name=drdotnet-controller says why.";
+	const json_t *d = deployment.object;
 	if (absent(deployment, check, DOCTOR_FAIL, install_remedy, out))
 		return;
-	long long wanted = jsonx_int_at(deployment.object, "spec.replicas", 1), ready = jsonx_int_at(deployment.object, "status.availableReplicas", 0);
-	enum doctor_level level = ready == 0 ? DOCTOR_FAIL : ready < wanted ? DOCTOR_WARN : DOCTOR_OK;
-	doctor_findings_add(out, level, check, level == DOCTOR_OK ? NULL : remedy, "%lld of %lld replicas available", ready, wanted);
+	long long wanted = jsonx_int_at(d, "spec.replicas", 1), ready = jsonx_int_at(d, "status.availableReplicas", 0);
+	long long updated = jsonx_int_at(d, "status.updatedReplicas", 0), all = jsonx_int_at(d, "status.replicas", 0);
+	bool unseen = jsonx_int_at(d, "status.observedGeneration", 0) < jsonx_int_at(d, "metadata.generation", 0);
+	bool rolling = unseen || updated < wanted || all > updated;
+	enum doctor_level level = ready == 0 ? DOCTOR_FAIL : ready < wanted || rolling ? DOCTOR_WARN : DOCTOR_OK;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 4 * LIST_TEXT_BYTES);
+	buf_printf(&text, "%lld of %lld replicas available", ready, wanted);
+	if (unseen)
+		buf_puts(&text, "; the newest template has not been taken up yet");
+	else if (rolling)
+		buf_printf(&text, "; %lld of %lld are of the newest template, others still run with the settings before", updated, wanted);
+	if (level != DOCTOR_OK)
+		append_unstarted(pods.object, events.object, &text);
+	doctor_findings_add(out, level, check, level == DOCTOR_OK ? NULL : remedy, "%s", buf_str(&text));
 }
 
 void doctor_check_leader(struct doctor_answer lease, int64_t now_wall_ms, struct doctor_findings *out)

@@ -24,7 +24,8 @@ void doctor_check_rights(const char *namespace, const char *denied, bool can_cre
 /* `denied`: what the way of `report`, `ps` and `diff` to the controller needs in the installation's namespace, and the caller may not do. */
 void doctor_check_plugin_way(const char *namespace, const char *denied, struct doctor_findings *out);
 
-void doctor_check_controller(struct doctor_answer deployment, struct doctor_findings *out);
+/* Pods (the controller's) and events say why a replica does not start; may be absent. */
+void doctor_check_controller(struct doctor_answer deployment, struct doctor_answer pods, struct doctor_answer events, struct doctor_findings *out);
 void doctor_check_leader(struct doctor_answer lease, int64_t now_wall_ms, struct doctor_findings *out);
 void doctor_check_agents(struct doctor_answer daemon_sets, struct doctor_findings *out);
 

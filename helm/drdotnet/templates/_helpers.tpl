@@ -35,6 +35,13 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- .Values.controller.replicas | default (ternary 1 2 (not (empty $own))) }}
 {{- end }}
 
+{{/* "yes" where the controller has its own store, or has it until this upgrade. */}}
+{{- define "drdotnet.recreate" -}}
+{{- $before := lookup "v1" "ConfigMap" .Release.Namespace "drdotnet-stores" | default dict }}
+{{- $had := get (get $before "data" | default dict) "stores.yaml" | default "" | contains "builtin:" }}
+{{- if or (include "drdotnet.ownStore" .) .Values.controller.reports.persistence.enabled $had }}yes{{ end }}
+{{- end }}
+
 {{/* What the schema could only refuse without saying what is missing. */}}
 {{- define "drdotnet.checkStores" -}}
 {{- $names := dict }}

@@ -24,8 +24,9 @@ def unavailable():
     return go.unavailable(LIBRARY) or manifests.unavailable()
 
 
-def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=(), path=CHART):
-    order = {"values": values or {}, "namespace": namespace, "kubeVersion": version, "apiVersions": list(apis)}
+def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=(), path=CHART, live=None):
+    """`live`: {"Kind/namespace/name": object} of the cluster, for lookup."""
+    order = {"values": values or {}, "namespace": namespace, "kubeVersion": version, "apiVersions": list(apis), "live": live or {}}
     done = subprocess.run([go.program(SOURCE), path, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
     if done.returncode:
         raise Refused(done.stderr)

@@ -207,6 +207,15 @@ class Rendered(unittest.TestCase):
         shipped = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "deploy/seccomp")) if n.endswith(".json"))
         self.assertEqual(shipped, ["agent.json", "controller.json"])
 
+    def test_a_controller_with_its_own_store_is_never_doubled(self):
+        """Not by a roll-out either, that scales the old replicas up while the new ones do not start."""
+        for values in ({}, {"stores": [BUCKET, {"name": "here", "builtin": {}}]}):
+            self.assertEqual(chart.objects(values)["Deployment/drdotnet-system/drdotnet-controller"]["spec"]["strategy"], {"type": "Recreate"})
+        before = {"ConfigMap/drdotnet-system/drdotnet-stores": chart.objects()["ConfigMap/drdotnet-system/drdotnet-stores"]}
+        spec = chart.objects({"stores": [BUCKET]}, live=before)["Deployment/drdotnet-system/drdotnet-controller"]["spec"]
+        self.assertEqual(spec["strategy"], {"type": "Recreate"}, "the upgrade that takes it away")
+        self.assertNotIn("strategy", chart.objects({"stores": [BUCKET]})["Deployment/drdotnet-system/drdotnet-controller"]["spec"])
+
     def test_two_replicas_with_object_storage(self):
         found = chart.objects({"stores": [BUCKET]})
         deployment = found["Deployment/drdotnet-system/drdotnet-controller"]

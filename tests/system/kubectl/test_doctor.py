@@ -40,7 +40,8 @@ class Doctor(unittest.TestCase):
 
     def setUp(self):
         self.path = "/apis/apps/v1/namespaces/%s" % SYSTEM
-        self.status(self.path + "/deployments/drdotnet-controller", {"replicas": 1, "availableReplicas": 1, "readyReplicas": 1})
+        self.status(self.path + "/deployments/drdotnet-controller", {"replicas": 1, "availableReplicas": 1, "readyReplicas": 1, "updatedReplicas": 1,
+                                                                         "observedGeneration": 99})
         self.status(self.path + "/daemonsets/drdotnet-agent", self.daemon_status(1, 1))
         self.renew(0)
 

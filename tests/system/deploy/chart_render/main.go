@@ -28,6 +28,7 @@ type order struct {
 	Namespace   string   `json:"namespace"`
 	KubeVersion string   `json:"kubeVersion"`
 	APIVersions []string `json:"apiVersions"`
+	Live        object   `json:"live"` // what lookup finds: "Kind/namespace/name"
 }
 
 // files is the chart's .Files: all that is no template.
@@ -127,7 +128,7 @@ func toYAML(v interface{}) string {
 	return strings.TrimSuffix(string(data), "\n")
 }
 
-func functions(t *template.Template) template.FuncMap {
+func functions(t *template.Template, live object) template.FuncMap {
 	f := sprig.TxtFuncMap()
 	delete(f, "env")
 	delete(f, "expandenv")
@@ -138,6 +139,10 @@ func functions(t *template.Template) template.FuncMap {
 			return []interface{}{err.Error()}
 		}
 		return out
+	}
+	f["lookup"] = func(_, kind, namespace, name string) object {
+		found, _ := live[kind+"/"+namespace+"/"+name].(object)
+		return found
 	}
 	f["include"] = func(name string, data interface{}) (string, error) {
 		var out bytes.Buffer
@@ -153,9 +158,9 @@ func functions(t *template.Template) template.FuncMap {
 	return f
 }
 
-func parse(chart string) (*template.Template, []string) {
+func parse(chart string, live object) (*template.Template, []string) {
 	t := template.New("chart").Option("missingkey=zero")
-	t.Funcs(functions(t))
+	t.Funcs(functions(t, live))
 	paths, err := filepath.Glob(filepath.Join(chart, "templates", "*"))
 	must(err)
 	sort.Strings(paths)
@@ -186,7 +191,7 @@ func main() {
 			o.KubeVersion}, "APIVersions": apiVersions(o.APIVersions)},
 		"Files": files{chart},
 	}
-	t, paths := parse(chart)
+	t, paths := parse(chart, o.Live)
 	for _, path := range paths {
 		name := filepath.Base(path)
 		if strings.HasPrefix(name, "_") || notes != (name == "NOTES.txt") {

@@ -53,6 +53,39 @@ Test(doctor, the_shipped_admission_policy_is_found_by_what_it_does)
 	doctor_findings_fini(&f);
 }
 
+static void check_controller(json_t *deployment, json_t *pods, json_t *events, enum doctor_level level, const char *part)
+{
+	struct doctor_findings f = {0};
+	doctor_check_controller((struct doctor_answer){deployment, NULL}, (struct doctor_answer){pods, NULL}, (struct doctor_answer){events, NULL}, &f);
+	expect(&f, 0, level, part);
+	doctor_findings_fini(&f);
+	json_decref(deployment);
+}
+
+static json_t *rollout(int generation, int updated, int all)
+{
+	return json("{'metadata':{'generation':%d},'spec':{'replicas':2},'status':{'availableReplicas':2,'observedGeneration':4,'updatedReplicas':%d,"
+		    "'replicas':%d}}",
+		    generation, updated, all);
+}
+
+Test(doctor, a_rollout_that_does_not_get_through_is_named)
+{
+	AUTO_JSON json_t *pods = json("[{'metadata':{'name':'old'},'status':{'containerStatuses':[{'name':'controller','state':{'running':{}}}]}},"
+				      "{'metadata':{'name':'new'},'status':{'containerStatuses':[{'name':'controller','state':{'waiting':{"
+				      "'reason':'ContainerCreating'}}}]}}]");
+	AUTO_JSON json_t *unscheduled = json("[{'metadata':{'name':'new'},'status':{'conditions':[{'type':'PodScheduled','status':'False',"
+					     "'reason':'Unschedulable','message':'0/3 nodes'}]}}]");
+	AUTO_JSON json_t *events = json("[{'type':'Warning','reason':'FailedMount','message':'secret not found','lastTimestamp':'2026-01-01T00:00:02Z',"
+					"'involvedObject':{'name':'new'}},{'type':'Warning','reason':'Old','message':'x',"
+					"'lastTimestamp':'2026-01-01T00:00:01Z','involvedObject':{'name':'new'}}]");
+	check_controller(rollout(4, 2, 2), NULL, NULL, DOCTOR_OK, "2 of 2 replicas available");
+	check_controller(rollout(4, 1, 3), pods, events, DOCTOR_WARN, "1 of 2 are of the newest template, others still run with the settings before; pod new "
+								       "does not start: ContainerCreating: controller (FailedMount: secret not found)");
+	check_controller(rollout(4, 2, 3), NULL, NULL, DOCTOR_WARN, "2 of 2 are of the newest template");
+	check_controller(rollout(5, 2, 2), unscheduled, NULL, DOCTOR_WARN, "has not been taken up yet; pod new does not start: Unschedulable: 0/3 nodes");
+}
+
 static json_t *ended(const char *reason)
 {
 	return json("{'metadata':{'name':'s'},'status':{'completionTime':'2025-12-31T20:00:00Z','conditions':["
