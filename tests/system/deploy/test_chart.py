@@ -207,6 +207,15 @@ class Rendered(unittest.TestCase):
         shipped = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "deploy/seccomp")) if n.endswith(".json"))
         self.assertEqual(shipped, ["agent.json", "controller.json"])
 
+    def test_an_agents_link_is_seen_within_a_second(self):
+        """A roll-out takes so long on each node; the kubelet asks for readiness as soon as the container has started."""
+        for values in ({}, {"agent": {"mode": "sharedTmp"}}):
+            agent = next(o for o in chart.objects(values).values() if o["kind"] == "DaemonSet")["spec"]["template"]["spec"]["containers"][0]
+            startup, ready = agent["startupProbe"], agent["readinessProbe"]
+            self.assertEqual(startup["exec"], ready["exec"])
+            self.assertEqual((startup.get("initialDelaySeconds", 0), startup["periodSeconds"], ready.get("initialDelaySeconds", 0)), (0, 1, 0))
+            self.assertGreaterEqual(startup["failureThreshold"], 300, "the controller may come later")
+
     def test_a_controller_with_its_own_store_is_never_doubled(self):
         """Not by a roll-out either, that scales the old replicas up while the new ones do not start."""
         for values in ({}, {"stores": [BUCKET, {"name": "here", "builtin": {}}]}):
