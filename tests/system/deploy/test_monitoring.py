@@ -140,7 +140,9 @@ class Scraped(unittest.TestCase):
         cluster.namespace("shop")
         i = cls.enterClassContext(install.Installation(folder + "/i", cluster))
         i.controller.wait_log("leading", 60)
-        i.session("shop", "mistaken", {"profiler": "CPUHotpaths", "target": {"podName": "nowhere"}, "durationSeconds": 5})
+        cluster.create_pod("shop", "ended", "node-a")
+        cluster.request("PATCH", "/api/v1/namespaces/shop/pods/ended/status", {"status": {"phase": "Failed"}}, content_type="application/merge-patch+json")
+        i.session("shop", "mistaken", {"profiler": "CPUHotpaths", "target": {"podName": "ended"}, "durationSeconds": 5})
         i.wait_finished("shop", "mistaken")
 
         def scrape():
@@ -187,7 +189,7 @@ class Scraped(unittest.TestCase):
                 self.assertIn((name, labels), self.series)
 
     def test_a_users_mistake_is_no_fault_of_the_installation(self):
-        self.assertIn('drdotnet_sessions_total{reason="PodNotFound",fault="other"} 1\n', self.text)
+        self.assertIn('drdotnet_sessions_total{reason="PodGone",fault="other"} 1\n', self.text)
         self.assertIn('drdotnet_sessions_total{reason="Completed",fault="none"} 0\n', self.text)
 
     @unittest.skipUnless(shutil.which("promtool"), "no promtool: tests/setup/install.sh test")
