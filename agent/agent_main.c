@@ -54,6 +54,8 @@ int main(int argc, char *argv[])
 	case AGENT_HEALTH:
 	case AGENT_READY:
 		return probe(&o);
+	case AGENT_PREPARE:
+		return agent_prepare(&o, &e) < 0 ? report_error(&e) : 0;
 	case AGENT_RUN:
 		break;
 	}

@@ -414,6 +414,11 @@ static void agent_stop(struct agent *a)
 	free(a->own_store_url);
 }
 
+int agent_prepare(const struct agent_options *o, struct err *e)
+{
+	return shared_tmp_make(o->shared_parent, e);
+}
+
 int agent_run(const struct agent_options *o, struct err *e)
 {
 	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .left_fd = -1};

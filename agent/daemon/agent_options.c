@@ -63,11 +63,12 @@ static int split_controller(struct agent_options *o, struct err *e)
 
 static int read_command(struct agent_options *o, struct err *e)
 {
-	int word = o->words.count ? option_find_word("health ready", o->words.at[0]) : -1;
+	static const enum agent_command commands[] = {AGENT_HEALTH, AGENT_READY, AGENT_PREPARE};
+	int word = o->words.count ? option_find_word("health ready prepare", o->words.at[0]) : -1;
 	if (o->words.count > 1 || (o->words.count && word < 0))
-		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s; only health or ready", o->words.at[o->words.count - 1]);
+		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s; only health, ready or prepare", o->words.at[o->words.count - 1]);
 	if (word >= 0)
-		o->command = word == 0 ? AGENT_HEALTH : AGENT_READY;
+		o->command = commands[word];
 	return 0;
 }
 
@@ -84,7 +85,8 @@ void agent_options_usage(FILE *out)
 {
 	fputs("usage: drdotnet-agent [options]           profile this node's .NET processes as the controllers order\n"
 	      "       drdotnet-agent health [options]    exit 0 when the running agent is healthy\n"
-	      "       drdotnet-agent ready [options]     exit 0 when it is linked to a controller, else print why it is not\n\n",
+	      "       drdotnet-agent ready [options]     exit 0 when it is linked to a controller, else print why it is not\n"
+	      "       drdotnet-agent prepare [options]   make the folder of --shared-parent, before the first pod may mount it\n\n",
 	      out);
 	options_print_help(&table, out);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum agent_command { AGENT_RUN, AGENT_HEALTH, AGENT_READY, AGENT_HELP, AGENT_VERSION };
+enum agent_command { AGENT_RUN, AGENT_HEALTH, AGENT_READY, AGENT_PREPARE, AGENT_HELP, AGENT_VERSION };
 
 struct agent_options {
 	enum agent_command command;

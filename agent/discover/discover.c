@@ -153,6 +153,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 	}
 	out->next_pid = found.next_pid;
 	out->hidden = found.hidden;
+	out->opened_late_s = found.opened_late_s;
 	candidate_list_fini(&found);
 	return r;
 }

@@ -26,6 +26,7 @@ struct candidate_list {
 	size_t count, cap;
 	pid_t next_pid; /* as in struct target_list */
 	size_t hidden;  /* as there */
+	int64_t opened_late_s; /* as there */
 };
 
 /* Appends a zeroed candidate with fd -1; NULL when the list is full. */

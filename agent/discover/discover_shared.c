@@ -3,6 +3,7 @@
 #include "agent/diag/diag_exchange.h"
 #include "agent/diag/diag_socket.h"
 #include "agent/discover/discover.h"
+#include "agent/discover/shared_tmp.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -81,6 +82,9 @@ static void examine_folder(const struct place *p, struct candidate_list *out)
 {
 	AUTO_FREE struct socket_file *files = mem_calloc(DISCOVER_MAX_SOCKETS, sizeof *files);
 	size_t count = discover_list_sockets(p->dir_fd, 0, files);
+	int64_t opened_s = shared_tmp_opened_late(p->dir_fd);
+	if (opened_s > out->opened_late_s)
+		out->opened_late_s = opened_s;
 	for (size_t i = 0; i < count; i++)
 		add_socket(p, &files[i], out);
 }

@@ -2,19 +2,26 @@
 
 #include "agent/target/target_fs.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/log.h"
+#include "common/base/mem.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define FOLDER_MODE 01777
 #define MAX_ENTRIES 8192
+#define OPENED_LATE "user.drdotnet.opened" /* of a folder of root's, which nobody else may write to */
+#define SECONDS_SIZE 24
 /* kubelet sets the mode once more after it made the folder: attribute changes are looked at, too. */
 #define WATCHED (IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
 
@@ -30,6 +37,26 @@ static bool names_pod_uid(const char *s)
 	       strspn(s, "0123456789abcdef-") == 36;
 }
 
+/* It stays with the folder, whatever becomes of this agent. */
+static void note_opened(int fd)
+{
+	char text[SECONDS_SIZE];
+	int len = snprintf(text, sizeof text, "%lld", (long long)(clock_wall_ms() / 1000));
+	if (fsetxattr(fd, OPENED_LATE, text, (size_t)len, 0) < 0)
+		LOG_DEBUG("shared-tmp", "cannot keep when a folder was opened", LOG_S("error", strerror(errno)));
+}
+
+int64_t shared_tmp_opened_late(int folder_fd)
+{
+	char text[SECONDS_SIZE];
+	ssize_t len = fgetxattr(folder_fd, OPENED_LATE, text, sizeof text - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	int64_t seconds = strtoll(text, NULL, 10);
+	return seconds > 0 && seconds <= clock_wall_ms() / 1000 ? seconds : 0;
+}
+
 static int repair_fd(struct shared_tmp *s, int fd, const char *name)
 {
 	struct stat st;
@@ -39,6 +66,8 @@ static int repair_fd(struct shared_tmp *s, int fd, const char *name)
 		LOG_WARN("shared-tmp", "cannot open a pod's folder to its user", LOG_S("folder", name), LOG_S("error", strerror(errno)));
 		return 0;
 	}
+	if (s->late && !(st.st_mode & S_IWOTH))
+		note_opened(fd);
 	s->repaired++;
 	return 1;
 }
@@ -94,6 +123,15 @@ static int handle_name(struct shared_tmp *s, int folder_fd, const char *name, bo
 	return scan(s, fd, false);
 }
 
+/* All that is there, however long it has been. */
+static int scan_late(struct shared_tmp *s)
+{
+	s->late = true;
+	int repaired = scan(s, s->parent_fd, true);
+	s->late = false;
+	return repaired;
+}
+
 static int open_parent(struct shared_tmp *s, const char *parent, struct err *e)
 {
 	s->parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -103,6 +141,22 @@ static int open_parent(struct shared_tmp *s, const char *parent, struct err *e)
 	if ((st.st_mode & 07777) != FOLDER_MODE && st.st_uid == geteuid() && fchmod(s->parent_fd, FOLDER_MODE) < 0)
 		return err_set_errno(e, errno, "cannot set the mode of the shared folder %s", parent);
 	return 0;
+}
+
+int shared_tmp_make(const char *parent, struct err *e)
+{
+	if (access(parent, F_OK) == 0) {
+		struct shared_tmp s = {.inotify_fd = -1};
+		int r = open_parent(&s, parent, e);
+		cleanup_fd(&s.parent_fd);
+		return r;
+	}
+	AUTO_FREE char *made = mem_printf("%s.XXXXXX", parent);
+	if (mkdtemp(made) && chmod(made, FOLDER_MODE) == 0 && rename(made, parent) == 0)
+		return 0;
+	err_set_errno(e, errno, "cannot make the shared folder %s", parent);
+	rmdir(made);
+	return -1;
 }
 
 int shared_tmp_init(struct shared_tmp *s, const char *parent, struct err *e)
@@ -117,7 +171,7 @@ int shared_tmp_init(struct shared_tmp *s, const char *parent, struct err *e)
 		s->parent_watch = inotify_add_watch(s->inotify_fd, target_fd_path(s->parent_fd, path), WATCHED);
 	if (s->inotify_fd < 0 || s->parent_watch < 0)
 		return err_set_errno(e, errno, "cannot watch the shared folder %s", parent);
-	scan(s, s->parent_fd, true);
+	scan_late(s);
 	return 0;
 }
 
@@ -147,7 +201,7 @@ static int handle_event(struct shared_tmp *s, const struct inotify_event *event)
 {
 	if (event->mask & IN_Q_OVERFLOW) {
 		s->overflows++;
-		return scan(s, s->parent_fd, true);
+		return scan_late(s);
 	}
 	if (event->mask & IN_IGNORED) {
 		forget_pod(s, event->wd);

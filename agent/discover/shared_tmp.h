@@ -24,10 +24,15 @@ struct shared_tmp_watch {
 struct shared_tmp {
 	int parent_fd, inotify_fd;
 	int parent_watch;
+	bool late; /* what is looked at now may have been there for long */
 	struct shared_tmp_watch pods[SHARED_TMP_MAX_PODS];
 	size_t pod_count;
 	int64_t repaired, overflows; /* counters for the metrics */
 };
+
+/* Makes the parent, whose own parent must be there: no other process sees it with a mode that is not 1777, so that a pod which mounts what cannot
+ * exist before (hostPath, type Directory) finds it writable. One that is there and belongs to this user gets the mode. */
+int shared_tmp_make(const char *parent, struct err *e);
 
 /* Opens the parent, makes it 1777 when it belongs to this user, starts watching and repairs what is there. */
 int shared_tmp_init(struct shared_tmp *s, const char *parent, struct err *e);
@@ -38,6 +43,10 @@ int shared_tmp_fd(const struct shared_tmp *s);
 /* Handles what the kernel has reported; never blocks. Returns how many folders were repaired. When reports were lost
  * (queue overflow) everything is looked at again. */
 int shared_tmp_step(struct shared_tmp *s);
+
+/* When the application's user was first let into this folder, as seconds since the epoch, where that was not before its container can have started:
+ * .NET opens its socket once, at the start of a process. 0: in time, or the file system has no extended attributes to keep it in. */
+int64_t shared_tmp_opened_late(int folder_fd);
 
 /* Whether a folder of this owner and mode is one that kubelet made and an application could not use. Pure. */
 bool shared_tmp_wants_repair(uid_t owner, mode_t mode);

@@ -121,10 +121,15 @@ static const char *wanted_container(const struct link_order *o, struct err *e)
 }
 
 /* Nothing in the pod is .NET, as far as this mode of the agent can see. */
-static int refuse_empty(const struct jobs *j, const struct link_order *o, struct err *e)
+static int refuse_empty(const struct jobs *j, const struct link_order *o, int64_t opened_late_s, struct err *e)
 {
+	char opened[CLOCK_RFC3339_SIZE];
 	if (j->config.mode == AGENT_MODE_HOST_PID)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "none of the processes of pod %s is a .NET process", o->pod_name);
+	if (opened_late_s)
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess,
+				      "no diagnostics socket is in the /tmp of pod %s, which could not be written before %s, and .NET opens its socket at its start "
+				      "only: restart the pod if it is older", o->pod_name, clock_rfc3339(opened_late_s * 1000, opened));
 	return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess,
 			      "no diagnostics socket is in the folder that pod %s shares with the agent as its /tmp", o->pod_name);
 }
@@ -210,7 +215,7 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	if (j->config.operations->discover(&options, &list, e) < 0)
 		return -1;
 	if (list.count == 0)
-		return refuse_empty(j, o, e);
+		return refuse_empty(j, o, list.opened_late_s, e);
 	name_containers(o, &list);
 	ssize_t chosen = choose_process(o, wanted, &list, e);
 	if (chosen >= 0)

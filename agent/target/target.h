@@ -52,6 +52,7 @@ struct target_list {
 	size_t count, cap;
 	pid_t next_pid; /* of an unfiltered discovery that could not look at all: where the next one may go on; 0: it was whole */
 	size_t hidden;  /* .NET processes of other users, that this one may not inspect; of an unfiltered discovery */
+	int64_t opened_late_s; /* shared tmp mode: since the epoch, when a folder that was looked at could first be written; 0: in time for all */
 };
 void target_list_fini(struct target_list *l);
 

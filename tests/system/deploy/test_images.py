@@ -111,6 +111,14 @@ class Deployed(unittest.TestCase):
         made = kubelet.pod_of(cls.cluster, cls.workloads[workload], node)
         return cls.enter_class(kubelet.Container(cls.cluster, made, cls.images[role], cls.folder, hosts={SERVICE: "127.0.0.1"}, **how))
 
+    def prepare(self, workload, shared):
+        """What the agent's pod does before its agent runs."""
+        made = kubelet.pod_of(self.cluster, self.workloads[workload], "node-prepare")
+        made["spec"]["containers"] = made["spec"]["initContainers"]
+        with kubelet.Container(self.cluster, made, self.images["agent"], self.folder, host_paths={"/var/lib/drdotnet-tmp": shared}) as container:
+            proc.wait_until(container.ended, 20, "the init container's end")
+            self.assertEqual((container.popen.returncode, container.refused_calls()), (0, []), container.log())
+
     @staticmethod
     def probe(container, name):
         if container.ended():
@@ -251,13 +259,14 @@ class Deployed(unittest.TestCase):
         folder = parent + "/shop_lacks-dac-override-node-d"
         os.mkdir(folder)
         os.chmod(folder, 0o1777)
-        self.refused_session(agent + "-shared-tmp", "node-d", "DAC_OVERRIDE", {"/var/lib/drdotnet-tmp/pods": parent}, shared_tmp=folder)
+        self.refused_session(agent + "-shared-tmp", "node-d", "DAC_OVERRIDE", {"/var/lib/drdotnet-tmp": os.path.dirname(parent)}, shared_tmp=folder)
 
     def test_least_privilege(self):
         parent = self.folder + "/shared/pods"
-        agent = self.agent("DaemonSet/drdotnet-system/drdotnet-agent-shared-tmp", "node-b", {"/var/lib/drdotnet-tmp/pods": parent})
+        self.prepare("DaemonSet/drdotnet-system/drdotnet-agent-shared-tmp", os.path.dirname(parent))
+        self.assertEqual(stat.S_IMODE(os.stat(parent).st_mode), 0o1777)
+        agent = self.agent("DaemonSet/drdotnet-system/drdotnet-agent-shared-tmp", "node-b", {"/var/lib/drdotnet-tmp": os.path.dirname(parent)})
         self.assertEqual(agent.status()["CapEff"], mask([ZERO_PREPARATION["DAC_OVERRIDE"]]))
-        proc.wait_until(lambda: stat.S_IMODE(os.stat(parent).st_mode) == 0o1777, 10, "the agent opens the parent")
         folder = parent + "/shop_checkout-2"
         os.mkdir(folder, 0o755)  # as a kubelet
         proc.wait_until(lambda: stat.S_IMODE(os.stat(folder).st_mode) == 0o1777, 10, "the agent opens the pod's folder")

@@ -151,7 +151,7 @@ class Written(unittest.TestCase):
 
     def test_the_agents_have_what_their_mode_needs(self):
         expected = {"hostPID": (["SYS_PTRACE", "DAC_OVERRIDE", "PERFMON"], {"/sys/fs/cgroup", "/var/lib/drdotnet/spool"}),
-                    "sharedTmp": (["DAC_OVERRIDE"], {"/sys/fs/cgroup", "/var/lib/drdotnet-tmp/pods"})}
+                    "sharedTmp": (["DAC_OVERRIDE"], {"/sys/fs/cgroup", "/var/lib/drdotnet-tmp"})}
         for mode, agent in self.agents.items():
             pod = agent["spec"]["template"]["spec"]
             security = pod["containers"][0]["securityContext"]

@@ -4,6 +4,8 @@
 #include "common/base/clock.h"
 #include "tests/unit/agent/host/fake_proc.h"
 
+#include <sys/xattr.h>
+
 #define UID "11111111-2222-3333-4444-555555555555"
 
 static struct fake_proc proc;
@@ -123,6 +125,21 @@ Test(discover_shared, is_not_fooled_by_what_pods_put_there)
 	cr_expect_eq(list.count, 0, "a link in the place of a pod's folder leads nowhere");
 	discover((struct discover_options){.pod_namespace = "shop/../shop", .pod_name = "a"});
 	cr_expect_eq(list.count, 0);
+}
+
+Test(discover_shared, tells_when_a_folder_was_opened_late)
+{
+	char path[600];
+	serve("shop_cart-1", 1, 500, FAKE_ANSWERS);
+	snprintf(path, sizeof path, "%s/shop_cart-2", parent);
+	cr_assert_eq(mkdir(path, 0777), 0);
+	if (setxattr(path, "user.drdotnet.opened", "1700000000", 10, 0) < 0)
+		cr_skip_test("no extended attributes here");
+	discover((struct discover_options){.pod_namespace = "shop", .pod_name = "cart-1"});
+	cr_expect_eq(list.opened_late_s, 0);
+	discover((struct discover_options){.pod_namespace = "shop", .pod_name = "cart-2"});
+	cr_expect_eq(list.count, 0);
+	cr_expect_eq(list.opened_late_s, 1700000000);
 }
 
 Test(discover_shared, says_when_there_is_no_parent)

@@ -2,6 +2,8 @@
 #include "tests/unit/agent/host/fake_proc.h"
 
 #include <poll.h>
+#include <sys/xattr.h>
+#include <time.h>
 
 #define UID "11111111-2222-3333-4444-555555555555"
 
@@ -172,6 +174,58 @@ Test(shared_tmp, looks_again_after_an_overflow)
 	settle();
 	cr_expect_gt(watcher->overflows, 0);
 	cr_expect_eq(mode_of("shop_lost"), 01777);
+}
+
+static int64_t opened_late(const char *name)
+{
+	char path[700];
+	snprintf(path, sizeof path, "%s/%s", parent, name);
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY);
+	cr_assert_geq(fd, 0);
+	return shared_tmp_opened_late(fd);
+}
+
+Test(shared_tmp, keeps_in_mind_which_folders_it_has_opened_late)
+{
+	char path[700];
+	int64_t now = time(NULL);
+	snprintf(path, sizeof path, "%s/probe", parent);
+	make("probe", 0755);
+	if (setxattr(path, "user.test", "1", 1, 0) < 0)
+		cr_skip_test("no extended attributes here");
+	make("shop_blind", 0755);
+	make("shop_sticky", 0777);
+	make(UID, 0755);
+	make(UID "/web", 0750);
+	init();
+	make("shop_new", 0755);
+	settle();
+	cr_expect_eq(mode_of("shop_new"), 01777);
+	cr_expect_geq(opened_late("shop_blind"), now);
+	cr_expect_geq(opened_late(UID "/web"), now);
+	cr_expect_eq(opened_late("shop_sticky"), 0, "its user could write there before");
+	cr_expect_eq(opened_late("shop_new"), 0, "before its container began");
+	snprintf(path, sizeof path, "%s/shop_new", parent);
+	cr_assert_eq(setxattr(path, "user.drdotnet.opened", "99999999999", 11, 0), 0);
+	cr_expect_eq(opened_late("shop_new"), 0, "in the future");
+}
+
+Test(shared_tmp, makes_the_parent_with_its_mode)
+{
+	char path[700], leftovers[700];
+	struct err e = ERR_INIT;
+	snprintf(path, sizeof path, "%s/pods", parent);
+	umask(077);
+	cr_assert_eq(shared_tmp_make(path, &e), 0, "%s", e.message);
+	cr_expect_eq(mode_of("pods"), 01777);
+	make("pods/shop_cart", 01777);
+	cr_assert_eq(chmod(path, 0755), 0);
+	cr_assert_eq(shared_tmp_make(path, &e), 0, "%s", e.message);
+	cr_expect_eq(mode_of("pods"), 01777, "kubelet may have made it");
+	cr_expect_eq(mode_of("pods/shop_cart"), 01777);
+	snprintf(leftovers, sizeof leftovers, "%s/none/pods", parent);
+	cr_expect_eq(shared_tmp_make(leftovers, &e), -1);
+	cr_expect(strstr(e.message, leftovers), "%s", e.message);
 }
 
 Test(shared_tmp, says_when_there_is_no_parent)
