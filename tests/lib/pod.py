@@ -22,11 +22,12 @@ def unavailable():
 
 
 def cgroup_path(style, uid, container_id):
-    """Where containerd's kubelet puts a burstable pod's container; style is the driver: systemd or cgroupfs."""
+    """Where containerd's kubelet puts a burstable pod's container; style is the driver: systemd or cgroupfs, there below a root of its own: a kubelet
+    that runs on this machine ends what it does not know in /kubepods."""
     if style == "systemd":
         return ("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope"
                 % (uid.replace("-", "_"), container_id))
-    return "/kubepods/burstable/pod%s/%s" % (uid, container_id)
+    return "/kubelet/kubepods/burstable/pod%s/%s" % (uid, container_id)
 
 
 def hierarchies():
@@ -149,7 +150,7 @@ def _share_machine(folder):
 def _parents_below(folder):
     """The folders above a container's that were made for pods, from the inside out."""
     parent = os.path.dirname(folder)
-    while "kubepods" in parent:
+    while "kube" in os.path.relpath(parent, CGROUP_ROOT):
         yield parent
         parent = os.path.dirname(parent)
 
