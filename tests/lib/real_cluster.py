@@ -140,7 +140,7 @@ class Cluster:
                 with contextlib.suppress(OSError), open(path) as f:
                     folder = os.path.dirname(path)
                     if wanted in f.read() and os.readlink(folder + "/exe").startswith("/apps/"):
-                        return dotnet.Seen(int(os.path.basename(folder)), folder + "/root/tmp")
+                        return dotnet.Seen(int(os.path.basename(folder)), os.path.join(folder, "root/tmp"))
         return proc.wait_until(look, 20, "a process of container %s of pod %s" % (container, pod))
 
     def session(self, name, spec, **metadata):
