@@ -127,9 +127,8 @@ static int refuse_empty(const struct jobs *j, const struct link_order *o, int64_
 	if (j->config.mode == AGENT_MODE_HOST_PID)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "none of the processes of pod %s is a .NET process", o->pod_name);
 	if (opened_late_s)
-		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess,
-				      "no diagnostics socket is in the /tmp of pod %s, which could not be written before %s, and .NET opens its socket at its start "
-				      "only: restart the pod if it is older", o->pod_name, clock_rfc3339(opened_late_s * 1000, opened));
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "/tmp of pod %s could not be written before %s, restart the pod if it is older",
+				      o->pod_name, clock_rfc3339(opened_late_s * 1000, opened));
 	return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess,
 			      "no diagnostics socket is in the folder that pod %s shares with the agent as its /tmp", o->pod_name);
 }
