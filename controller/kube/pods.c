@@ -52,6 +52,17 @@ static void read_pod_containers(const json_t *pod, struct pod_info *out)
 			read_pod_container(entry, k < 2, out);
 }
 
+/* One of its init containers runs. */
+static bool initialises(const json_t *pod)
+{
+	size_t i;
+	json_t *entry;
+	json_array_foreach(jsonx_at(pod, "status.initContainerStatuses"), i, entry)
+		if (jsonx_at(entry, "state.running"))
+			return true;
+	return false;
+}
+
 static void read_readiness(const json_t *pod, struct pod_info *out)
 {
 	size_t i;
@@ -102,8 +113,7 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 	out->over = (ended || out->deleting) && !is_made_again(pod);
 	read_pod_containers(pod, out);
-	bool initialises = strcmp(phase, "Pending") == 0 && out->container_count > 0;
-	out->running = (strcmp(phase, "Running") == 0 || initialises) && out->node[0];
+	out->running = (strcmp(phase, "Running") == 0 || (strcmp(phase, "Pending") == 0 && initialises(pod))) && out->node[0];
 }
 
 char *pods_selector_text(const struct label_requirement *r, size_t count)

@@ -13,7 +13,7 @@ struct pod_info {
 	char name[254], uid[40], node[254];
 	char workload[WORKLOAD_TEXT_SIZE];
 	int64_t created_wall_ms;
-	bool running, ready, deleting; /* running: or it initialises, and one of its containers runs */
+	bool running, ready, deleting; /* running: or one of its init containers runs */
 	int64_t ready_wall_ms;     /* since then, to the second; 0: it is not */
 	int64_t started_wall_ms;   /* the newest of its containers that run; 0: not known */
 	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */
