@@ -6,10 +6,10 @@
 
 #define EXIT_GRACE_MS 3000 /* a process that ends closes its descriptors some moments before it is gone: on a loaded node, seconds */
 
-/* Waits up to `grace_ms` for it. */
 /* When the session was over, now at the latest (CLOCK_MONOTONIC): a report does not cover what its container's process did not live to see. */
 int64_t attached_session_over_ns(const struct attached_session *s);
 
+/* Waits up to `grace_ms` for it. */
 bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms);
 
 /* Whether the library left because a stop was too long: s->pause says which. */

@@ -181,8 +181,7 @@ static void plan_delete(const struct profiling_session *s, const struct plan_pod
 		struct drive d = drive_for(s, views, i, now, out);
 		if (d.detached || job_phase_is_final(d.pod->job.phase))
 			continue;
-		/* an order of the leader before us: the agent would have told of it, once it had the time to */
-		if (!d.ordered && d.v->linked && aged(out, d.v->linked_age_ms, PLAN_TELL_MS, now))
+		if (!d.ordered && d.v->linked && !may_be_told_yet(&d))
 			continue;
 		all_out = false;
 		if (d.v->linked)
