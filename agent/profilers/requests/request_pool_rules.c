@@ -129,7 +129,7 @@ const char *request_pool_needs_queue(const void *numbers)
 	if (!rules_known(n->queue_mean) || n->queue_looks < (n->queue_met >= POOL_LEAST_MET ? POOL_LEAST_MET : LEAST_LOOKS))
 		return "the length of the pool's queue could not be read";
 	if (is_queue(n) && !(n->queue_met >= POOL_LEAST_MET))
-		return "there was a queue, but too few looks at it met a request that awaits";
+		return "the queue was looked at too few times while a request waited";
 	return request_work_needs_waits(numbers);
 }
 
