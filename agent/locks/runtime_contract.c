@@ -12,6 +12,7 @@
 #define OFFSET_MAX 65536 /* of a field */
 #define TOKEN_BITS_MAX 16 /* of a method, that are kept beside it */
 #define NOT_OPTIONAL UINT32_MAX
+#define AS_BEFORE (UINT32_MAX - 1)
 
 struct head { /* as it lies in memory */
 	char magic[8];
@@ -24,7 +25,7 @@ struct head { /* as it lies in memory */
 struct wanted_field {
 	const char *type, *field;
 	size_t at; /* in struct runtime_contract */
-	uint32_t otherwise; /* what holds where it is not told; NOT_OPTIONAL */
+	uint32_t otherwise; /* what holds where it is not told; NOT_OPTIONAL; AS_BEFORE: another row's is the same field, by the name of another version */
 };
 
 static const struct wanted_field wanted_fields[] = {
@@ -32,7 +33,7 @@ static const struct wanted_field wanted_fields[] = {
 	{"Thread", "OSId", offsetof(struct runtime_contract, thread_os_id), NOT_OPTIONAL},
 	{"Thread", "LinkNext", offsetof(struct runtime_contract, thread_next), NOT_OPTIONAL},
 	{"Thread", "GCHandle", offsetof(struct runtime_contract, thread_handle), 0},
-	{"Thread", "ExposedObject", offsetof(struct runtime_contract, thread_exposed), 0}, /* the same, as .NET 11 calls it */
+	{"Thread", "ExposedObject", offsetof(struct runtime_contract, thread_handle), AS_BEFORE}, /* .NET 11 */
 	{"SyncBlock", "Lock", offsetof(struct runtime_contract, monitor_lock), 0},
 	{"ThreadStore", "FirstThreadLink", offsetof(struct runtime_contract, store_first), NOT_OPTIONAL},
 	{"MethodTable", "MTFlags", offsetof(struct runtime_contract, type_flags), NOT_OPTIONAL},
@@ -87,6 +88,8 @@ static const struct wanted_field code_fields[] = {
 static bool read_offset(const json_t *types, const struct wanted_field *w, struct runtime_contract *out)
 {
 	const json_t *value = json_object_get(json_object_get(types, w->type), w->field);
+	if (!value && w->otherwise == AS_BEFORE)
+		return true;
 	if (json_is_array(value))
 		value = json_array_get(value, 0);
 	json_int_t offset = json_is_integer(value) ? json_integer_value(value) : value ? -1 : (json_int_t)w->otherwise;
@@ -145,8 +148,6 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 	out->string_class = read_variable(globals, "StringMethodTable", pointers, count);
 	read_code_contract(types, globals, pointers, count, out);
 	out->monitors_are_locks = json_object_get(json_object_get(types, "SyncBlock"), "Lock") != NULL;
-	if (!out->thread_handle)
-		out->thread_handle = out->thread_exposed;
 	out->known = all && out->thread_store && out->string_class && out->thread_handle;
 	return out->known;
 }
@@ -167,6 +168,11 @@ void runtime_contract_read(const struct process_memory *m, int proc_fd, struct r
 	AUTO_FREE char *text = mem_alloc(head.text_bytes + 1);
 	if (process_memory_whole(m, head.text, text, head.text_bytes))
 		runtime_contract_parse(text, head.text_bytes, pointers, head.pointer_count, out);
+}
+
+const char *runtime_contract_unread(const struct runtime_contract *c)
+{
+	return c->told && !c->known ? "Dr-Dotnet does not read the locks of this version of .NET yet" : NULL;
 }
 
 void runtime_contract_of_8(struct runtime_contract *out)

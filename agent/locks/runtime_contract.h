@@ -27,7 +27,7 @@ struct runtime_contract {
 	/* addresses of variables */
 	uint64_t thread_store, string_class;
 	/* offsets in the runtime's structures */
-	uint32_t thread_id, thread_os_id, thread_next, thread_handle, thread_exposed, store_first;
+	uint32_t thread_id, thread_os_id, thread_next, thread_handle, store_first;
 	uint32_t type_flags, type_flags2, type_base_size, type_module, type_class, class_type, module_base;
 	struct code_contract code;
 	bool monitors_are_locks; /* .NET 11: a monitor's state is a System.Threading.Lock, which names its owner by the managed id */
@@ -41,6 +41,9 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 
 /* Not known: before .NET 9. */
 void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out);
+
+/* Why locks cannot be read where the runtime says something that is not known; static. NULL: they can, or it says nothing, as .NET 8 does. */
+const char *runtime_contract_unread(const struct runtime_contract *c);
 
 /* Of .NET 8 for x64, which says nothing: as measured, for the names of types alone, and of the types of assemblies that are compiled ahead of time, as .NET's
  * own. The class of a type leads back to it and its module to an image, or it has no name: of another runtime nothing has. */

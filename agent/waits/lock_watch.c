@@ -10,11 +10,11 @@
 #define REST 100  /* times as long as a look takes */
 #define SEARCH 32 /* looks: among so few monitors as there are at first another table may look like theirs */
 
-void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd)
+void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract)
 {
-	*w = (struct lock_watch){.memory = memory};
+	*w = (struct lock_watch){.memory = memory, .contract = contract};
 	dac_table_read(memory, proc_fd, &w->dac);
-	runtime_contract_read(memory, proc_fd, &w->contract);
+	w->unread = w->dac.why ? w->dac.why : runtime_contract_unread(contract);
 }
 
 void lock_watch_fini(struct lock_watch *w)
@@ -66,9 +66,9 @@ static void look_at_table(struct lock_watch *w, uint64_t at, int64_t now_ns)
 {
 	struct sync_table table;
 	struct managed_threads threads = {0};
-	if (w->contract.monitors_are_locks)
-		managed_threads_read(w->memory, &w->contract, &threads);
-	sync_table_read(w->memory, at, &w->contract, &threads, &table);
+	if (w->contract->monitors_are_locks)
+		managed_threads_read(w->memory, w->contract, &threads);
+	sync_table_read(w->memory, at, w->contract, &threads, &table);
 	for (size_t i = 0; i < table.waited_count; i++)
 		keep_sighting(w, &table.waited[i], now_ns);
 	sync_table_fini(&table);
@@ -77,7 +77,7 @@ static void look_at_table(struct lock_watch *w, uint64_t at, int64_t now_ns)
 
 void lock_watch_look(struct lock_watch *w, int64_t now_ns)
 {
-	if (w->dac.why || (w->contract.told && !w->contract.known) || now_ns < w->next_ns)
+	if (w->unread || now_ns < w->next_ns)
 		return;
 	if (w->looks % SEARCH == 0 || w->looks < 4)
 		w->hint = w->dac.count;

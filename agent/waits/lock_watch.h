@@ -26,7 +26,8 @@ struct lock_sighting { /* a lock with waiters, at one look */
 struct lock_watch {
 	const struct process_memory *memory;
 	struct dac_table dac;
-	struct runtime_contract contract;
+	const struct runtime_contract *contract;
+	const char *unread; /* why nothing can be; NULL; static */
 	int64_t next_ns;
 	uint64_t *locks; /* that were waited for at some look, sorted */
 	size_t lock_count, lock_cap;
@@ -36,8 +37,8 @@ struct lock_watch {
 	size_t hint; /* where the table was found last */
 };
 
-/* `memory` is borrowed until lock_watch_fini(). */
-void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd);
+/* `memory` and `contract` are borrowed until lock_watch_fini(). */
+void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract);
 void lock_watch_fini(struct lock_watch *w); /* takes zeroed structs */
 
 /* Keeps one. */

@@ -164,9 +164,9 @@ int wait_follow_prepare(struct wait_follow *o, struct attached_session *s, struc
 		return -1;
 	cpu_account_init(&o->account, o->session->q->target);
 	cpu_account_begin(&o->account);
-	lock_watch_init(&o->locks, &o->memory, o->session->proc_fd);
-	o->capture.locks_read = !o->locks.dac.why;
 	managed_watch_init(&o->managed, &o->memory, o->session->proc_fd, &o->locks);
+	lock_watch_init(&o->locks, &o->memory, o->session->proc_fd, &o->managed.runtime.contract);
+	o->capture.locks_read = !o->locks.unread;
 	o->database = (struct database_watch){&o->locks, o->session->proc_fd, 0};
 	pool_watch_init(&o->pool, &o->memory, o->session->proc_fd);
 	STEP("start-perf");

@@ -89,9 +89,7 @@ static void read_locks(const struct process_memory *m, int proc_fd, uint64_t tab
 int deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out,
 		       struct err *e)
 {
-	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why};
-	if (!out->unread && managed->contract.told && !managed->contract.known)
-		out->unread = "this version of .NET keeps its locks in a way that is not known here";
+	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why ? dac->why : runtime_contract_unread(&managed->contract)};
 	uint64_t table = out->unread ? 0 : sync_table_find(m, dac->words, dac->count);
 	ssize_t threads = thread_wait_list(proc_fd, &out->threads, &out->full);
 	if (threads < 0) {

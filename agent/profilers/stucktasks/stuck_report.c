@@ -218,7 +218,7 @@ int stuck_report_write(const struct stuck_result *r, const struct session_facts 
 	stuck_numbers_of(r, &numbers);
 	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, &numbers, &findings);
 	if (r->groups.unread)
-		findings_doubt(&findings, "methods that the runtime suspends itself (runtime-async, .NET 11) are not read yet");
+		findings_doubt(&findings, "runtime-async methods of .NET 11 are not read yet");
 	stuck_report_text(r, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct stuck_source s = {

@@ -232,13 +232,11 @@ static void find_monitor_waits(struct attached_session *s)
 	struct threads_own *o = threads_session_own(s);
 	const struct dac_table *dac = &o->dac;
 	struct sync_table table = {0};
-	struct runtime_contract contract;
 	const struct managed_threads nobody = {0}; /* whose they are is not asked */
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
-	runtime_contract_read(&o->memory, s->proc_fd, &contract);
-	uint64_t at = dac->why || (contract.told && !contract.known) ? 0 : sync_table_find(&o->memory, dac->words, dac->count);
+	uint64_t at = dac->why || runtime_contract_unread(&o->contract) ? 0 : sync_table_find(&o->memory, dac->words, dac->count);
 	if (at)
-		sync_table_read(&o->memory, at, &contract, &nobody, &table);
+		sync_table_read(&o->memory, at, &o->contract, &nobody, &table);
 	if (table.waited_count)
 		mark_monitor_waits(o, s->proc_fd, &table);
 	work_budget_end(&o->budget);

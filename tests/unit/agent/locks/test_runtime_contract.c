@@ -51,7 +51,12 @@ Test(runtime_contract, of_a_version_that_is_not_known_tells_nothing)
 		memcpy(strstr(text, others[i][0]), others[i][1], strlen(others[i][1]));
 		cr_assert_not(runtime_contract_parse(text, strlen(text), pointers, 3, &c), "%s", others[i][1]);
 		cr_assert(c.told && !c.known, "and is not taken for .NET 8");
+		cr_assert_not_null(runtime_contract_unread(&c));
 	}
+	runtime_contract_parse(said, strlen(said), pointers, 3, &c);
+	cr_assert_null(runtime_contract_unread(&c));
+	runtime_contract_of_8(&c);
+	cr_assert_null(runtime_contract_unread(&c));
 }
 
 /* What .NET 9 says of methods, and with the second part what .NET 10 adds on where their code lies. */
