@@ -117,11 +117,11 @@ class Tally:
 
 
 FOUND = r"^SUMMARY: .*|^\S+: runtime error: .*"  # by a sanitizer
-WRONG = r"^\S+:\d+: Assertion failed.*|^not ok .*|^time limit.*|^(?:\w+\.)*\w*(?:Error|Exception|Expired|Exit)\b.*|" + FOUND
+WRONG = r"^\S+:\d+:\d+: (?:fatal )?error: .*|^\S+:\d+: Assertion failed.*|^not ok .*|^time limit.*|^(?:\w+\.)*\w*(?:Error|Exception|Expired|Exit)\b.*|" + FOUND
 
 
 def reason(text):
-    """The line that says what was wrong: criterion's, a sanitizer's, or a traceback's."""
+    """The line that says what was wrong: a compiler's, criterion's, a sanitizer's, or a traceback's."""
     found = re.search(WRONG, text, re.M)
     return ((found.group() if found else text).strip().splitlines() or ["no word"])[0][:200]
 

@@ -128,7 +128,7 @@ static void try_doctor(const json_t *doc)
 	buf_init(&text, TEXT_MAX);
 	doctor_check_server(object, "https://x", &f);
 	doctor_check_schema(&doctor_schemas[0], object, &f);
-	doctor_check_controller(object, &f);
+	doctor_check_controller(object, list, list, &f);
 	doctor_check_leader(object, 1767225600000, &f);
 	doctor_check_agents(list, &f);
 	doctor_check_nodes(list, list, &f);

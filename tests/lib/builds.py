@@ -20,7 +20,7 @@ AWAY = ["nice", "-n", "19", "chrt", "--idle", "0"]  # the scheduler gives them w
 class Builds:
     """Any thread may ask; one of its own builds, in ORDER."""
 
-    def __init__(self, names, say, command=("make", "--no-print-directory", "-j%d" % (os.cpu_count() or 1))):
+    def __init__(self, names, say, command=("make", "--no-print-directory", "--keep-going", "-j%d" % (os.cpu_count() or 1))):
         unknown = sorted(filter(None, set(names) - set(ORDER)))
         if unknown:  # who needs it would wait for ever
             raise ValueError("a test needs %s, which nothing builds: %s" % (unknown[0], ", ".join(ORDER)))
