@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -234,6 +235,8 @@ CALL(int, mkdir, (const char *path, mode_t mode), (path, mode), -1, ENOSPC, EEXI
 CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), -1, ENOSPC, EEXIST)
 CALL(int, chmod, (const char *path, mode_t mode), (path, mode), -1, EPERM)
 CALL(int, fchmod, (int fd, mode_t mode), (fd, mode), -1, EPERM)
+CALL(int, fsetxattr, (int fd, const char *name, const void *value, size_t size, int flags), (fd, name, value, size, flags), -1, ENOTSUP, ENOSPC)
+CALL(ssize_t, fgetxattr, (int fd, const char *name, void *value, size_t size), (fd, name, value, size), -1, ENODATA)
 CALL(int, statvfs, (const char *path, struct statvfs *out), (path, out), -1, EIO)
 CALL(int, fsync, (int fd), (fd), -1, EIO)
 CALL(int, fdatasync, (int fd), (fd), -1, ENOSPC)
