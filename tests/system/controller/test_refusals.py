@@ -81,7 +81,7 @@ class Refused(ControllerTest):
         self.sessions.create("c")
         self.waits("c", "PodNotRunning", "2 are not running", "completed pods cannot be profiled")
         self.pod("unready", conditions=[{"type": "Ready", "status": "False"}])
-        self.waits("c", "PodNotReady", "1 not ready", "name it by spec.target.podName")
+        self.waits("c", "PodNotReady", "2 are not running and 1 is not ready", "name it by spec.target.podName")
         self.sessions.create("d", selector={"app": "basket"})
         self.waits("d", "NoPodsMatched", "no pod of namespace %s matches app=basket" % self.namespace, "Check spec.target")
         self.assertIsNone(hub.poll("order"))
