@@ -104,3 +104,12 @@ class Process:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def waited_for_cpu():
+    """Seconds in which some task of the machine waited for a CPU; 0 where the kernel does not tell."""
+    try:
+        with open("/proc/pressure/cpu") as f:
+            return int(re.search(r"^some .*total=(\d+)", f.read(), re.M).group(1)) / 1e6
+    except OSError:
+        return 0

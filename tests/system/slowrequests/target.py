@@ -62,15 +62,6 @@ class Target(dotnet.RequestApp):
         proc.wait_until(lambda: len(self.all_progress()) >= before + more, 60, "progress of the application")
 
 
-def waited_for_cpu():
-    """Seconds in which some task of the machine waited for a CPU; 0 where the kernel does not tell."""
-    try:
-        with open("/proc/pressure/cpu") as f:
-            return int(re.search(r"^some .*total=(\d+)", f.read(), re.M).group(1)) / 1e6
-    except OSError:
-        return 0
-
-
 def load(folder, name="report.json"):
     with open(os.path.join(folder, name), encoding="utf-8") as f:
         return json.load(f)
@@ -191,9 +182,9 @@ class RequestsCase(unittest.TestCase):
     def during(self, app, work, *words):
         """(report, truth, folder, text) of a session during which the work was done, and nothing else."""
         session, out = self.begin(app, *words)
-        before, began = waited_for_cpu(), time.monotonic()
+        before, began = proc.waited_for_cpu(), time.monotonic()
         work()
-        self.pressure = (waited_for_cpu() - before) / (time.monotonic() - began)
+        self.pressure = (proc.waited_for_cpu() - before) / (time.monotonic() - began)
         truth = app.truth()
         app.lines(1)
         report, text = self.end(session, out)

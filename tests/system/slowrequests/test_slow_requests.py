@@ -419,7 +419,7 @@ class OnNewest(OnEachRuntime):
         self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
         unfollowed = report["sampling"]["notFollowed"]  # those whose bucket is full, by chance
         self.assertLess(unfollowed, 5)
-        self.assertEqual(endpoints["GET /poll"]["inFlight"] + unfollowed, 10000)
+        self.assertAlmostEqual(endpoints["GET /poll"]["inFlight"], 10000 - unfollowed, delta=unfollowed)  # some may be of other endpoints
         self.assertEqual(endpoints["GET /poll"]["requests"], 0)
         self.assertEqual(report["measured"]["unansweredCount"], 2000)  # those that were there before; the others are known by the events
 

@@ -128,7 +128,7 @@ class Starts(test_cluster.ClusterCase):
     def test_an_agent_that_is_stopped_after_the_start(self):
         """What it samples ends in the kernel, and the report says for how long there was nothing."""
         agent = self.agent("node-a")
-        self.arm("first")
+        self.arm("first", 10)
         app = self.container(self.pod_object("checkout-1"), "hot")
         proc.wait_until(lambda: perf_events.counted(agent.pid), 30, "the container is sampled", 0.01)
         agent.popen.send_signal(signal.SIGSTOP)
