@@ -186,7 +186,7 @@ class FirstContact(local.LocalCase):
     def test_processes_of_other_users_are_counted(self):
         app = self.start("idle", arguments=["--threads", "3"])
         place = public.copy(self, local.DRDOTNET, os.path.join(os.path.dirname(local.DRDOTNET), "libdrdotnet.so"))
-        words = ["setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", place + "/drdotnet", "ps"]
+        words = ["setpriv", "--reuid", "12346", "--regid", "12346", "--clear-groups", place + "/drdotnet", "ps"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd="/")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^\d+ \.NET process(es)? belongs? to other users: use sudo to profile (it|them)$")
