@@ -34,9 +34,10 @@ const char *exception_analysis_method(const struct exception_analysis *a, uint32
 	return method == CPU_NO_METHOD ? NULL : a->base.methods[method].name;
 }
 
+/* What a library claims may be any number. */
 static uint64_t whole(double count)
 {
-	return count > 0 ? (uint64_t)(count + 0.5) : 0;
+	return !(count > 0) ? 0 : count < 0x1p63 ? (uint64_t)(count + 0.5) : UINT64_MAX;
 }
 
 /* sites ----------------------------------------------------------------------------------------------------------- */
