@@ -163,7 +163,7 @@ class TypesOnly:
         counted = self.app.answer("Auto", 4, "types")
         self.assertTrue(counted["ok"], counted)
         self.assertEqual((counted["facts"]["way"], counted["facts"]["part"]), ("types", True), counted["facts"])
-        self.assertLess(counted["facts"]["objects"], NODES + ORDERS)
+        self.assertLess(counted["facts"]["objects"], self.walk["facts"]["objects"])
         self.assertGreater(counted["facts"]["holders_budget_ms"], 4)
         self.assertGreater(counted["facts"]["objects"], 0)
         self.app.assert_progress()

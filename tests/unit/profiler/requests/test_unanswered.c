@@ -49,7 +49,7 @@ Test(unanswered, connections_of_this_process)
 	unanswered_find(began_ns, &u);
 	cr_expect_eq(u.connections, 1);
 	cr_expect_geq(u.oldest_ns, 50000000);
-	unanswered_find(began_ns - UINT64_C(3600000000000), &u);
+	unanswered_find(0, &u); /* when the machine began */
 	cr_expect_eq(u.connections, 0, "it is no older than the session");
 	cr_assert_eq(write(clients[0], &c, 1), 1);
 	cr_assert_eq(read(served[0], &c, 1), 1);
