@@ -64,6 +64,7 @@ static const struct wait_row {
 	{"System.ConsolePal", NULL, {WAIT_KIND_CONSOLE, false, "the console"}},
 	{"System.IO.TextWriter+SyncTextWriter", NULL, {WAIT_KIND_CONSOLE, false, "the console"}},
 	{"System.Threading.Monitor", "Wait", {WAIT_KIND_EVENT, false, "Monitor.Wait"}},
+	{"System.Threading.Condition", "Wait", {WAIT_KIND_EVENT, false, "Monitor.Wait"}}, /* .NET 11 inlines the former */
 	{"System.Threading.Monitor", NULL, {WAIT_KIND_LOCK, false, "Monitor"}},
 	{"System.Threading.Lock", NULL, {WAIT_KIND_LOCK, false, "Lock"}},
 	{"System.Threading.SemaphoreSlim", "Wait", {WAIT_KIND_LOCK, false, "SemaphoreSlim"}},

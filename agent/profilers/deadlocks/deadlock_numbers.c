@@ -65,6 +65,7 @@ static bool takes_work(const struct deadlock_capture *c, uint32_t thread)
 		{"System.Collections.Concurrent.BlockingCollection`1", "GetConsumingEnumerable"},
 		{"System.Collections.Concurrent.BlockingCollection`1+<GetConsumingEnumerable", "MoveNext"},
 		{"System.Threading.Monitor", "Wait"},
+		{"System.Threading.Condition", "Wait"}, /* of a monitor: .NET 11 inlines the former */
 	};
 	const struct frame *f = deadlock_analysis_call(c, thread);
 	for (size_t i = 0; f && f->type && f->method && i < sizeof takes / sizeof *takes; i++)

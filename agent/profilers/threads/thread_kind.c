@@ -42,6 +42,7 @@ static const struct told_by waits[] = {
 	{"System.Collections.Concurrent.BlockingCollection`1*", NULL, THREAD_WAIT_QUEUE},
 	{"System.Threading.Channels.*", NULL, THREAD_WAIT_QUEUE},
 	{"System.Threading.Monitor", "Wait", THREAD_WAIT_QUEUE},
+	{"System.Threading.Condition", "Wait", THREAD_WAIT_QUEUE}, /* of a monitor: .NET 11 inlines the former */
 	{"System.Threading.SemaphoreSlim", NULL, THREAD_WAIT_QUEUE},
 	{"System.Threading.Monitor", "Enter*", THREAD_WAIT_LOCK},
 	{"System.Threading.Monitor", "TryEnter*", THREAD_WAIT_LOCK},
