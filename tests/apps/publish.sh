@@ -2,7 +2,7 @@
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
 # into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
 # ahead of time for one framework, into build/apps/native/. All in one run of MSBuild: most of what a run takes is its beginning.
-# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0]     --app all: every one
+# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
 apps=
@@ -40,11 +40,15 @@ sum_of() {
 		\( -name '*.cs' -o -name '*.csproj' -o -name '*.proto' -o -name '*.sh' \) |
 		LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16
 }
-# project APP FRAMEWORK: a line of the list for MSBuild
+# project APP FRAMEWORK: a line of the list for MSBuild. The newest runtime is newer than what the SDK compiles for.
 project() {
 	place=$(place_of "$1" "$2")
 	properties="PublishDir=$PWD/$place/;ArtifactsPath=$PWD/build/apps/artifacts/$1-$2"
-	[ "$1" = Native ] || properties="$properties;TF=$2;SelfContained=true"
+	case $1,$2 in
+	Native,*) ;;
+	*,net11.0) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
+	*) properties="$properties;TF=$2;SelfContained=true" ;;
+	esac
 	echo "<Sample Include=\"$PWD/$(folder_of "$1")/$1.csproj\" AdditionalProperties=\"$properties\" />"
 }
 
