@@ -99,7 +99,8 @@ Test(runtime_known, those_that_were_measured)
 	static const struct {
 		uint16_t major;
 		bool known, sweepable;
-	} versions[] = {{7, false, false}, {8, true, true}, {9, true, false}, {10, true, false}, {11, false, false}, {0, false, false}};
+	} versions[] = {{7, false, false}, {8, true, true},   {9, true, false},   {10, true, false},
+			{11, true, false}, {12, false, false}, {0, false, false}};
 
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
 		cr_expect(runtime_known(versions[i].major) == versions[i].known && runtime_sweepable(versions[i].major) == versions[i].sweepable, "%u",
