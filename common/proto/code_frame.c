@@ -43,6 +43,24 @@ static enum code_step step_by_size(struct code_registers *to, const struct code_
 	return CODE_STEP_CALLER;
 }
 
+#define REPLACED_WORDS 4096u /* of locals in the frame of replaced code, at most */
+
+/* Of replaced code that jumped away there lie, above the frame at `fp`, its locals and then the caller's frame pointer, which is saved in that frame, too. */
+static enum code_step step_over_replaced(struct code_registers *to, uint64_t fp, code_frame_read_fn *read, void *ctx)
+{
+	uint64_t at = fp + 2 * WORD, word = 0;
+
+	for (uint32_t i = 0; i < REPLACED_WORDS && at < to->fp && at < UINT64_MAX - 2 * WORD; i++, at += WORD) {
+		if (!read(ctx, at, &word) || (word == to->fp && !read(ctx, at + WORD, &to->ip)))
+			return CODE_STEP_BEYOND;
+		if (word == to->fp) {
+			to->sp = at + 2 * WORD;
+			return CODE_STEP_CALLER;
+		}
+	}
+	return CODE_STEP_BROKEN;
+}
+
 enum code_step code_frame_step(const struct code_frame *f, struct code_registers *r, code_frame_read_fn *read, void *ctx)
 {
 	struct code_registers to = {.fp = r->fp};
@@ -60,12 +78,14 @@ enum code_step code_frame_step(const struct code_frame *f, struct code_registers
 		step = step_by_size(&to, f, r->sp, read, ctx);
 	} else {
 		step = step_by_pointer(&to, r->sp, r->fp, read, ctx);
+		if (step == CODE_STEP_CALLER && f->jumped)
+			step = step_over_replaced(&to, r->fp, read, ctx);
 	}
 	if (step != CODE_STEP_CALLER)
 		return step;
 	if (to.ip < LOWEST_CODE)
 		return CODE_STEP_END;
-	to.replaced = f->kind == CODE_FRAME_FRAMED && f->replaces && !r->replaced;
+	to.replaced = f->kind == CODE_FRAME_FRAMED && f->replaces && !f->jumped && !r->replaced;
 	*r = to;
 	return CODE_STEP_CALLER;
 }

@@ -31,6 +31,7 @@ struct code_frame {
 	/* On-stack replacement: the code goes on in the frame of the code that it replaced. What it would return to is an address in that code
 	 * (the call that made the switch), whose frame lies above, without a frame pointer of its own. */
 	bool replaces;
+	bool jumped;     /* that made the switch by a jump (.NET 11): there is no return address into it. Its frame is found by what its code has saved */
 	uint32_t prolog; /* bytes of code until the frame stands */
 	uint32_t size;   /* x64: bytes that pushes and locals take below the return address; of a framed function too */
 	uint32_t fp_at;  /* frameless: the caller's frame pointer lies so far above the stack pointer; CODE_FRAME_NO_FP: it is in the register */

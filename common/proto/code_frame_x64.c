@@ -22,7 +22,7 @@ struct depth {
 	bool pops_fp;
 	uint64_t probed;   /* prolog: what `lea r11, [rsp - n]` has asked for */
 	bool grown;        /* prolog: the locals have their room */
-	bool framed, replaces;
+	bool framed, replaces, jumped;
 };
 
 static bool code_starts_with(struct bytes b, const void *word, size_t len)
@@ -78,10 +78,11 @@ static size_t read_push(struct bytes b, struct depth *d)
 	return n;
 }
 
-/* The prolog of code that goes on in the frame of other code: mov rax, [rbp]; push rax, which is the caller's RBP once more. */
+/* The prolog of code that goes on in the frame of other code: mov rax, [rbp]; push rax, which is the caller's RBP once more. Since .NET 11 that other code
+ * jumps there, and a push of no meaning comes first, where a call would leave its return address. */
 static bool is_replacement(struct bytes b)
 {
-	return HAS(b, 0x48, 0x8b, 0x45, 0x00, 0x50);
+	return HAS(b, 0x48, 0x8b, 0x45, 0x00, 0x50) || HAS(b, 0x50, 0x48, 0x8b, 0x45, 0x00, 0x50);
 }
 
 static size_t read_replacement(struct bytes b, struct depth *d)
@@ -90,7 +91,8 @@ static size_t read_replacement(struct bytes b, struct depth *d)
 		return 0;
 	d->bytes = d->fp_saved = WORD;
 	d->replaces = true;
-	return 5;
+	d->jumped = b.at[0] == 0x50;
+	return d->jumped ? 6 : 5;
 }
 
 static size_t read_growth(struct bytes b, struct depth *d)
@@ -224,7 +226,7 @@ static bool run_epilog(struct bytes b, struct depth *d)
 static void in_epilog(const struct depth *d, struct code_frame *out)
 {
 	out->kind = CODE_FRAME_FRAMELESS;
-	out->replaces = false; /* its epilog takes both frames down */
+	out->replaces = out->jumped = false; /* its epilog takes both frames down */
 	out->size = (uint32_t)d->bytes;
 	out->fp_at = d->pops_fp ? (uint32_t)d->fp_saved : CODE_FRAME_NO_FP;
 }
@@ -250,6 +252,7 @@ void code_frame_x64(const uint8_t *code, size_t len, uint64_t offset, const uint
 	}
 	out->kind = d.framed ? CODE_FRAME_FRAMED : CODE_FRAME_FRAMELESS;
 	out->replaces = d.replaces;
+	out->jumped = d.jumped;
 	if (!d.framed && d.fp_saved)
 		out->fp_at = (uint32_t)difference(d.bytes, d.fp_saved);
 	if (at && !inside && run_epilog((struct bytes){at, at_len}, &down) && down.bytes <= MAX_FRAME)

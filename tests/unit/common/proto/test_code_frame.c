@@ -233,6 +233,68 @@ Test(code_frame, at_the_ends_of_a_replacement_its_caller_is_at_hand)
 	}
 }
 
+/* Naming.Run of .NET 11, which begins with a push of what was jumped to; one register is saved in the frame of tier 0. */
+static const uint8_t jumped[] = {0x50, 0x48, 0x8b, 0x45, 0x00, 0x50, 0x48, 0x83, 0xec, 0x30, 0x4c, 0x89, 0x7c, 0x24, 0x78, 0x48, 0x8d, 0x6c, 0x24, 0x30,
+				 0x90, 0x48, 0x81, 0xc4, 0x98, 0x00, 0x00, 0x00, 0x5d, 0xc3};
+
+static struct machine jumped_machine(uint64_t caller_fp)
+{
+	struct machine m = replaced_machine();
+	m.sp += 8; /* the frame of tier 0 alone */
+	m.stack.words[TOP - 1] = caller_fp;
+	m.stack.words[(m.sp - 8 - BASE) / 8] = 0x3000;
+	m.stack.words[(m.sp - 16 - BASE) / 8] = caller_fp;
+	return m;
+}
+
+Test(code_frame, code_that_has_jumped_to_its_replacement_is_stepped_over)
+{
+	const uint64_t high = BASE + 8 * (TOP + 20);
+	struct machine m = jumped_machine(high);
+	struct code_registers r = {.ip = 0x3014, .sp = m.sp - 16 - 0x30, .fp = m.sp - 16};
+	struct code_frame f;
+	code_frame_x64(jumped, sizeof jumped, UINT64_MAX, NULL, 0, &f);
+	cr_expect(f.kind == CODE_FRAME_FRAMED && f.replaces && f.jumped);
+	cr_assert_eq(code_frame_step(&f, &r, read_word, &m.stack), CODE_STEP_CALLER);
+	cr_expect(!r.replaced);
+	cr_expect_eq(r.ip, CALLER);
+	cr_expect_eq(r.fp, high);
+	cr_expect_eq(r.sp, BASE + 8 * (TOP + 1));
+}
+
+Test(code_frame, replaced_code_whose_frame_is_not_found_ends_the_walk)
+{
+	const uint64_t high = BASE + 8 * (TOP + 20), odd[] = {0, 42, BASE};
+	struct code_frame f;
+	code_frame_x64(jumped, sizeof jumped, UINT64_MAX, NULL, 0, &f);
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+		struct machine m = jumped_machine(odd[i]);
+		struct code_registers r = {.ip = 0x3014, .sp = m.sp - 16 - 0x30, .fp = m.sp - 16};
+		cr_expect_eq(code_frame_step(&f, &r, read_word, &m.stack), CODE_STEP_BROKEN, "%lx is no frame above", odd[i]);
+	}
+	struct machine m = jumped_machine(high);
+	m.stack.words[TOP - 1] = 0;
+	struct code_registers r = {.ip = 0x3014, .sp = m.sp - 16 - 0x30, .fp = m.sp - 16};
+	cr_expect_neq(code_frame_step(&f, &r, read_word, &m.stack), CODE_STEP_CALLER, "nothing was saved in it");
+}
+
+Test(code_frame, at_the_ends_of_a_replacement_by_a_jump_its_caller_is_at_hand)
+{
+	static const struct {
+		uint64_t offset, pushed;
+	} rows[] = {{0, 0}, {1, 8}, {5, 8}};
+	struct machine m = jumped_machine(CALLER_FP);
+	struct code_frame f;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct code_registers r = {.sp = m.sp - rows[i].pushed, .fp = m.fp};
+		code_frame_x64(jumped, sizeof jumped, rows[i].offset, jumped + rows[i].offset, sizeof jumped - rows[i].offset, &f);
+		cr_assert_eq(code_frame_step(&f, &r, read_word, &m.stack), CODE_STEP_CALLER, "%zu", i);
+		cr_expect(r.ip == CALLER && r.fp == CALLER_FP && !r.replaced, "at %lu: %#lx", rows[i].offset, r.ip);
+	}
+	code_frame_x64(jumped, sizeof jumped, 21, jumped + 21, sizeof jumped - 21, &f);
+	cr_expect(f.kind == CODE_FRAME_FRAMELESS && f.size == 0xa0 && !f.jumped, "its epilog takes both down");
+}
+
 Test(code_frame, a_replacement_with_registers_to_save)
 {
 	static const uint8_t code[] = {0x48, 0x8b, 0x45, 0x00, 0x50, 0x48, 0x83, 0xec, 0x38, 0x4c, 0x89, 0x7c, 0x24, 0x30, 0x48, 0x89,
