@@ -224,8 +224,8 @@ class OnNewest(OnEachRuntime):
         self.assertIsNotNone(report["looks"]["provenMilliseconds"], "the session does not wait for its time")
 
     def kernels(self, name):
-        """The kernel has 15 bytes of a thread's name, and the runtime tells the others from .NET 9 on."""
-        return name[:15] if self.framework == "net8.0" else name
+        """The kernel has 15 bytes of a thread's name, and the runtime tells the others from .NET 9 on. .NET 11 has a shorter name itself."""
+        return name[:15] if self.framework == "net8.0" else name.replace("Long Running", "Long") if self.framework == "net11.0" else name
 
     def test_circles_over_tasks(self):
         for mode in TASKS if EVERY else ("task", "taskasync"):
@@ -291,7 +291,7 @@ class OnNewest(OnEachRuntime):
 
     def test_many_locks_and_many_threads(self):
         report = self.look("many")
-        self.assertGreater(report["looks"]["monitors"], 10000)
+        self.assertGreaterEqual(report["looks"]["monitors"], 10000)
         self.look("idle")
 
 

@@ -63,7 +63,7 @@ class OnEachRuntime:
         self.assertEqual(found(report), ["LockContention"], report["diagnosis"]["text"])
         top = report["places"][0]
         self.assertEqual((top["kind"], top["what"], top["method"]), ("lock", what, place))
-        self.assertEqual(top["threads"], 6)
+        self.assertIn(top["threads"], (5, 6))  # who has it may take it again each time
         self.assertGreater(threads(report, "lock"), 4, report["diagnosis"]["text"])
         self.assertLess(threads(report, "lock"), 5.5)
         return top
