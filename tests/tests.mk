@@ -56,7 +56,7 @@ fuzz-bin: $(FUZZ_BIN)
 
 # what the goals of a user need; each step is quick when there is nothing to do
 .PHONY: setup setup-test apps test-programs unit test demo demo-cluster
-FRAMEWORKS := net8.0 net9.0 net10.0
+FRAMEWORKS := net8.0 net9.0 net10.0 net11.0
 JOBS ?= $(shell nproc)
 # for sub-makes: as many jobs as processors, unless the make above hands out the jobs
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))

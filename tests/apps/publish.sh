@@ -10,12 +10,15 @@ while [ "${1:-}" = --app ]; do
 	apps="$apps $2"
 	shift 2
 done
-newest= # of all, those that the suite runs on the newest runtime only
+lone= old= # of all, those that the suite runs on .NET 10 only; on 9, too
 case $apps in
 '') apps=Checkout ;;
 ' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp"
 	apps="$apps RequestApp LineApp LineReady LineSingle"
-	[ -n "${DRDOTNET_EVERY_RUNTIME:-}" ] || newest=" CorpusApp LineApp LineReady LineSingle " ;;
+	if [ -z "${DRDOTNET_EVERY_RUNTIME:-}" ]; then
+		lone=" CorpusApp LineApp LineReady LineSingle "
+		old=" LockApp AsyncApp WaitApp ThreadApp RequestApp "
+	fi ;;
 esac
 
 folder_of() {
@@ -63,8 +66,9 @@ for app in $apps; do
 	sum=$(sum_of "$app")
 	frameworks=${*:-net10.0}
 	[ "$app" = Native ] && frameworks=net8.0
-	[ "$newest" = "${newest#* $app }" ] || frameworks=net10.0
+	[ "$lone" = "${lone#* $app }" ] || frameworks=net10.0
 	for tf in $frameworks; do
+		[ "$tf" != net9.0 ] || [ -z "$old" ] || [ "$old" != "${old#* $app }" ] || continue
 		out=$(place_of "$app" "$tf")
 		[ "$(cat "$out/.sources" 2>/dev/null)" = "$sum" ] && [ -x "$out/$app" ] && continue
 		rm -rf "$out"

@@ -152,12 +152,12 @@ class SitesNet8(Sites, AllocationsCase):
     framework, event = "net8.0", "AllocationTick"
 
 
-class SitesNet9(Sites, AllocationsCase):
-    framework, event = "net9.0", "AllocationTick"
-
-
 class SitesNet10(Sites, AllocationsCase):
     framework, event = "net10.0", "AllocationSampled"
+
+
+class SitesNet11(Sites, AllocationsCase):
+    framework, event = "net11.0", "AllocationSampled"
 
 
 class Endings(AllocationsCase):
@@ -182,7 +182,7 @@ class Endings(AllocationsCase):
             return False
 
     def test_the_agent_is_killed(self):
-        for framework in ("net8.0", "net10.0"):
+        for framework in ("net8.0", "net11.0"):
             app = self.target("loop", framework)
             app.warm(10)
             before = dotnet.Traces(app)
@@ -199,7 +199,7 @@ class Endings(AllocationsCase):
             app.stop()
 
     def test_the_process_is_killed(self):
-        app = self.target("sites", "net10.0", "--pause", "3")
+        app = self.target("sites", "net11.0", "--pause", "3")
         app.warm(10)
         session, out = self.begin(app, 60)
         time.sleep(2)
@@ -211,7 +211,7 @@ class Endings(AllocationsCase):
             self.assertTrue(load(out)["time"]["endedEarly"])
 
     def test_an_early_end_keeps_what_there_is(self):
-        app = self.target("sites", "net10.0", "--pause", "3")
+        app = self.target("sites", "net11.0", "--pause", "3")
         app.warm(10)
         before = dotnet.Traces(app)
         session, out = self.begin(app, 60)
@@ -224,7 +224,7 @@ class Endings(AllocationsCase):
         dotnet.assert_nothing_left(self, app, before)
 
     def test_hardly_anything_is_allocated(self):
-        app = self.target("idle", "net10.0")
+        app = self.target("idle", "net11.0")
         out, text = run(self, app, 2)
         self.assertEqual(load(out)["diagnosis"]["finding"], "idle")
         self.assertIn("Hardly anything is allocated", text)
@@ -248,12 +248,12 @@ class Endings(AllocationsCase):
     def test_callers_of_small_methods_on_net8(self):
         self.check_callers("net8.0")
 
-    def test_callers_of_small_methods_on_net10(self):
-        self.check_callers("net10.0")
+    def test_callers_of_small_methods_on_net11(self):
+        self.check_callers("net11.0")
 
     def test_threads_that_come_and_go(self):
         """A new thread's stack is not known yet: its first allocations are found all the same."""
-        app = self.target("fresh", "net10.0")
+        app = self.target("fresh", "net11.0")
         app.warm(50)
         report = load(run(self, app, 3)[0])
         once = next(m for m in report["methods"] if m["name"] == "AllocApp.Loops.Once")
@@ -262,7 +262,7 @@ class Endings(AllocationsCase):
 
     def test_beside_another_profiler(self):
         tools.build()
-        app = self.target("sites", "net10.0", "--pause", "3", env=tools.apm())
+        app = self.target("sites", "net11.0", "--pause", "3", env=tools.apm())
         app.warm(10)
         report = load(run(self, app, 1)[0])
         self.assertTrue(report["sampling"]["besideAnotherProfiler"])

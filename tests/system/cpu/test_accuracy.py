@@ -78,11 +78,11 @@ class Accuracy(local.LocalCase):
     def test_threads_on_net8(self):
         self.check_threads("net8.0")
 
-    def test_threads_on_net9(self):
-        self.check_threads("net9.0")
-
     def test_threads_on_net10(self):
         self.check_threads("net10.0")
+
+    def test_threads_on_net11(self):
+        self.check_threads("net11.0")
 
     def check_names(self, framework, ways):
         """Generic, overloaded, nested and dynamic methods, each with about the share that the application measured."""
@@ -98,11 +98,11 @@ class Accuracy(local.LocalCase):
     def test_names_on_net8(self):
         self.check_names("net8.0", ["perf-cpu"])
 
-    def test_names_on_net9(self):
-        self.check_names("net9.0", ["perf-thread"])
-
     def test_names_on_net10(self):
-        self.check_names("net10.0", ["perf-cpu", "signal-timer"])
+        self.check_names("net10.0", ["perf-thread"])
+
+    def test_names_on_net11(self):
+        self.check_names("net11.0", ["perf-cpu", "signal-timer"])
 
     def test_code_that_is_compiled_again_meanwhile(self):
         """From the process's first moment: precompiled code, quick code, replaced loops and optimized code in one session."""
@@ -140,7 +140,7 @@ class Accuracy(local.LocalCase):
                 self.assertGreater(sum(t["name"] == "one-shot" for t in report["threads"]), 3)
 
     def test_async_methods_without_perf_events(self):
-        app = self.start("async", "net9.0")
+        app = self.start("async", "net10.0")
         app.warm(100)
         _, samples = self.session(app, "signal-timer")
         self.assertGreater(samples.share("Checkout.Loads.Awaiting.ReserveAsync"), 0.2, samples.leaves())

@@ -50,38 +50,38 @@ class Stacks(local.LocalCase):
     def test_on_net8_optimized_at_once(self):
         self.judge("net8.0", {"DOTNET_TieredCompilation": "0"})
 
-    def test_on_net9(self):
-        self.judge("net9.0")
-
-    def test_on_net9_without_profiles(self):
-        self.judge("net9.0", {"DOTNET_TieredPGO": "0"})
-
     def test_on_net10(self):
         self.judge("net10.0")
 
-    def test_on_net10_optimized_at_once(self):
-        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"})
+    def test_on_net10_without_profiles(self):
+        self.judge("net10.0", {"DOTNET_TieredPGO": "0"})
+
+    def test_on_net11(self):
+        self.judge("net11.0")
+
+    def test_on_net11_optimized_at_once(self):
+        self.judge("net11.0", {"DOTNET_TieredCompilation": "0"})
 
     def test_on_net8_compiled_ahead(self):
         self.judge("net8.0", {"DOTNET_TieredCompilation": "0"}, application=stacks.StackReady)  # so it is not compiled again
 
-    def test_on_net10_compiled_ahead(self):
-        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"}, application=stacks.StackReady)
+    def test_on_net11_compiled_ahead(self):
+        self.judge("net11.0", {"DOTNET_TieredCompilation": "0"}, application=stacks.StackReady)
 
-    def test_by_timers_on_net10_compiled_ahead(self):
-        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"}, under=local.WITHOUT_PERF, application=stacks.StackReady)
+    def test_by_timers_on_net11_compiled_ahead(self):
+        self.judge("net11.0", {"DOTNET_TieredCompilation": "0"}, under=local.WITHOUT_PERF, application=stacks.StackReady)
 
     def test_by_timers_on_net8(self):
         self.judge("net8.0", under=local.WITHOUT_PERF)
 
-    def test_by_timers_on_net9_without_profiles(self):
-        self.judge("net9.0", {"DOTNET_TieredPGO": "0"}, under=local.WITHOUT_PERF)
+    def test_by_timers_on_net10_without_profiles(self):
+        self.judge("net10.0", {"DOTNET_TieredPGO": "0"}, under=local.WITHOUT_PERF)
 
-    def test_by_timers_on_net10(self):
-        self.judge("net10.0", under=local.WITHOUT_PERF)
+    def test_by_timers_on_net11(self):
+        self.judge("net11.0", under=local.WITHOUT_PERF)
 
-    def test_by_timers_on_net10_optimized_at_once(self):
-        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"}, under=local.WITHOUT_PERF)
+    def test_by_timers_on_net11_optimized_at_once(self):
+        self.judge("net11.0", {"DOTNET_TieredCompilation": "0"}, under=local.WITHOUT_PERF)
 
 
 if __name__ == "__main__":

@@ -306,8 +306,12 @@ class Net9(OnOlder, unittest.TestCase):
     framework = "net9.0"
 
 
-class Net10(OnNewest, unittest.TestCase):
+class Net10(OnOlder, unittest.TestCase):
     framework = "net10.0"
+
+
+class Net11(OnNewest, unittest.TestCase):
+    framework = "net11.0"
 
 
 if __name__ == "__main__":

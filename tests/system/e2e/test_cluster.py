@@ -254,7 +254,7 @@ class TheProcessMeant:
         self.agent("node-a")
         object_ = self.pod_object("checkout-1", containers=("app", "sidecar"))
         app = self.container(object_, "warm", user=10001, readonly=True, beside=["trickle"])
-        sidecar = self.container(object_, "warm", framework="net9.0")
+        sidecar = self.container(object_, "warm", framework="net10.0")
         self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
         app.warm()
         sidecar.warm()

@@ -26,8 +26,8 @@ class Launch(launch.LaunchCase):
         self.assertIn("Checkout.Program", names, "what ran once, at the beginning")
         self.nothing_left()
 
-    def test_from_the_beginning_on_net10(self):
-        self.check_from_the_beginning("net10.0")
+    def test_from_the_beginning_on_net11(self):
+        self.check_from_the_beginning("net11.0")
 
     def test_from_the_beginning_on_net8(self):
         self.check_from_the_beginning("net8.0")
@@ -50,7 +50,7 @@ class Launch(launch.LaunchCase):
     def check_what_the_start_waits_for(self, how, thread):
         address = self.database(2)
         before, began = proc.waited_for_cpu(), time.monotonic()
-        p = self.launch(["--cpu", "4s", "--frequency", "999"], [dotnet.path("net10.0", "WaitApp"), "slow-start"], env={"SLOW_START": address + how})
+        p = self.launch(["--cpu", "4s", "--frequency", "999"], [dotnet.path("net11.0", "WaitApp"), "slow-start"], env={"SLOW_START": address + how})
         self.await_report()
         unseen = 0.5 * (proc.waited_for_cpu() - before) / (time.monotonic() - began)  # who waits is known by looks, which come late on a full machine
         p.send_signal(signal.SIGTERM)
@@ -78,7 +78,7 @@ class Launch(launch.LaunchCase):
     def test_one_look_at_the_heap_comes_later(self):
         """Not at its beginning, when it is empty."""
         began = time.monotonic()
-        p = self.launch(["--memory", "2s"], [dotnet.path("net10.0"), "names"])
+        p = self.launch(["--memory", "2s"], [dotnet.path("net11.0"), "names"])
         self.await_report()
         self.assertGreater(time.monotonic() - began, 2)
         p.send_signal(signal.SIGTERM)
@@ -88,12 +88,12 @@ class Launch(launch.LaunchCase):
 
     @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "make runtimes")
     def test_each_profiler(self):
-        waits = [dotnet.path("net10.0", "WaitApp"), "mixed"]
-        for words, command in ((["--pauses", "2s"], [dotnet.path("net10.0"), "alloc"]), (["--waits", "2s"], waits), (["--threads", "2s"], waits),
-                               (["--deadlocks", "2s"], waits), (["--stuck-tasks", "2s"], [dotnet.path("net10.0", "AsyncApp"), "periodic"]),
-                               (["--exceptions", "2s"], [dotnet.path("net10.0", "ThrowApp"), "parse"]),
-                               (["--slow-requests", "2s"], [dotnet.path("net10.0", "RequestApp"), "bare"]),
-                               (["--leak", "5s"], [dotnet.path("net10.0"), "alloc"]), (["--strings", "1s"], [dotnet.path("net10.0"), "alloc"])):
+        waits = [dotnet.path("net11.0", "WaitApp"), "mixed"]
+        for words, command in ((["--pauses", "2s"], [dotnet.path("net11.0"), "alloc"]), (["--waits", "2s"], waits), (["--threads", "2s"], waits),
+                               (["--deadlocks", "2s"], waits), (["--stuck-tasks", "2s"], [dotnet.path("net11.0", "AsyncApp"), "periodic"]),
+                               (["--exceptions", "2s"], [dotnet.path("net11.0", "ThrowApp"), "parse"]),
+                               (["--slow-requests", "2s"], [dotnet.path("net11.0", "RequestApp"), "bare"]),
+                               (["--leak", "5s"], [dotnet.path("net11.0"), "alloc"]), (["--strings", "1s"], [dotnet.path("net11.0"), "alloc"])):
             with self.subTest(words[0]):
                 p = self.launch(words, ["timeout", "15", *command])
                 _, errors = p.communicate(timeout=90)
@@ -105,20 +105,20 @@ class Launch(launch.LaunchCase):
     def test_single_files_and_trimmed_ahead_of_time_publishes(self):
         for name in ("LineSingle", "LineReady"):
             with self.subTest(name):
-                p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0", name), "all"])
+                p = self.launch(["--cpu", "3s"], [dotnet.path("net11.0", name), "all"])
                 self.await_report()
                 p.send_signal(signal.SIGTERM)
                 p.communicate(timeout=60)
                 self.assertIn("Lines.Program.Main", json.dumps(self.report()["methods"]), "what ran once, at the beginning")
 
     def test_a_process_that_ends_at_once(self):
-        p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0"), "nonsense"])
+        p = self.launch(["--cpu", "3s"], [dotnet.path("net11.0"), "nonsense"])
         _, errors = p.communicate(timeout=60)
         self.assertEqual(p.returncode, 2, errors)
         self.nothing_left()
 
     def test_allocations(self):
-        p = self.launch(["--allocations", "3s"], [dotnet.path("net9.0"), "alloc"])
+        p = self.launch(["--allocations", "3s"], [dotnet.path("net10.0"), "alloc"])
         self.await_report()
         p.send_signal(signal.SIGTERM)
         _, errors = p.communicate(timeout=60)
@@ -127,7 +127,7 @@ class Launch(launch.LaunchCase):
 
     def test_other_net_processes_of_the_command_go_on(self):
         script = "%s idle --threads 1 >/dev/null & first=$!; sleep 1; timeout 5 %s idle --threads 1; kill $first; wait; exit 9"
-        p = self.launch(["--cpu", "3s"], ["/bin/sh", "-c", script % (dotnet.path("net10.0"), dotnet.path("net8.0"))])
+        p = self.launch(["--cpu", "3s"], ["/bin/sh", "-c", script % (dotnet.path("net11.0"), dotnet.path("net8.0"))])
         out, errors = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 9, errors)
         self.assertIn('"t_s"', out, "the second one ran: %s" % errors)
@@ -135,7 +135,7 @@ class Launch(launch.LaunchCase):
 
     def test_a_signal_ends_the_session_and_reaches_the_command(self):
         script = "trap 'echo asked; kill $app; exit 5' TERM; %s hot >/dev/null & app=$!; wait"
-        p = self.launch(["--cpu", "60s"], ["/bin/sh", "-c", script % dotnet.path("net10.0")])
+        p = self.launch(["--cpu", "60s"], ["/bin/sh", "-c", script % dotnet.path("net11.0")])
         proc.wait_until(lambda: glob.glob(self.tmp + "/.drdotnet-*"), 60, "a session")
         time.sleep(2)
         p.send_signal(signal.SIGTERM)
@@ -157,7 +157,7 @@ class Launch(launch.LaunchCase):
                 self.nothing_left()
 
     def test_a_runtime_that_opens_no_port_goes_on(self):
-        p = self.launch(["--cpu", "3s"], ["timeout", "3", dotnet.path("net10.0"), "idle", "--threads", "1"], env={"DOTNET_EnableDiagnostics": "0"})
+        p = self.launch(["--cpu", "3s"], ["timeout", "3", dotnet.path("net11.0"), "idle", "--threads", "1"], env={"DOTNET_EnableDiagnostics": "0"})
         out, errors = p.communicate(timeout=60)
         self.assertEqual(p.returncode, 124, errors)
         self.assertIn('"t_s"', out)

@@ -24,7 +24,7 @@ class Ps(local.LocalCase):
             self.assertTrue(process["profilable"], process)
         code, text, _ = local.drdotnet("ps")
         self.assertEqual(code, 0)
-        self.assertRegex(text, r"(?m)^%d\s.*Checkout.*yes" % apps["net10.0"].pid)
+        self.assertRegex(text, r"(?m)^%d\s.*Checkout.*yes" % apps["net11.0"].pid)
 
     def test_says_why_a_process_cannot_be_profiled(self):
         app = self.start("idle", env={"DOTNET_EnableDiagnostics": "0"})
@@ -57,11 +57,11 @@ class Run(local.LocalCase):
     def test_hot_method_on_net8(self):
         self.check_hot("net8.0")
 
-    def test_hot_method_on_net9(self):
-        self.check_hot("net9.0")
+    def test_hot_method_on_net10(self):
+        self.check_hot("net10.0")
 
-    def test_hot_method_on_net10_in_all_formats(self):
-        out, folded = self.check_hot("net10.0")
+    def test_hot_method_on_net11_in_all_formats(self):
+        out, folded = self.check_hot("net11.0")
         shares.check_rate(self, out, 499)
         pprof, speedscope = readers.Pprof(out), readers.speedscope(out)
         for text in shares.HOT:

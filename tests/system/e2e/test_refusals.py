@@ -104,8 +104,8 @@ class Settings(RefusalCase):
     """What the application's own settings forbid."""
 
     def test_diagnostics_switched_off(self):
-        names = (("net8.0", "DOTNET_EnableDiagnostics", "0"), ("net9.0", "COMPlus_EnableDiagnostics_IPC", "0"),
-                 ("net10.0", "DOTNET_EnableDiagnostics_Profiler", "0x0"), ("net8.0", "COMPlus_EnableDiagnostics_Profiler", "0"))
+        names = (("net8.0", "DOTNET_EnableDiagnostics", "0"), ("net10.0", "COMPlus_EnableDiagnostics_IPC", "0"),
+                 ("net11.0", "DOTNET_EnableDiagnostics_Profiler", "0x0"), ("net8.0", "COMPlus_EnableDiagnostics_Profiler", "0"))
         apps = self.apps(*((framework, {name: value}) for framework, name, value in names))
         for app, (framework, name, _) in zip(apps, names):
             with self.subTest(framework=framework, name=name):
@@ -118,7 +118,7 @@ class Settings(RefusalCase):
     def test_waiting_at_its_start(self):
         """The application's own code has not run yet: the runtime waits for a tool, by its own port or at one that it calls."""
         for framework, name, value in (("net8.0", "DOTNET_DefaultDiagnosticPortSuspend", "1"),
-                                       ("net10.0", "DOTNET_DiagnosticPorts", self.folder + "/nobody.sock")):
+                                       ("net11.0", "DOTNET_DiagnosticPorts", self.folder + "/nobody.sock")):
             with self.subTest(framework=framework, name=name):
                 tmp = os.path.join(self.folder, framework)
                 os.mkdir(tmp)
@@ -315,7 +315,7 @@ class Held(RefusalCase):
 
 class Choice(RefusalCase):
     def test_several_and_none_named(self):
-        apps = self.apps(("net8.0", {}), ("net10.0", {}))
+        apps = self.apps(("net8.0", {}), ("net11.0", {}))
         before = [Footprint(app) for app in apps]
         code, text, _ = local.drdotnet("run", "--json", "--profiler", "CPUHotpaths", "--name", "Checkout", "-o", self.folder + "/out")
         said = json.loads(text)

@@ -75,12 +75,12 @@ class CountsNet8(Counts, ExceptionsCase):
     framework = "net8.0"
 
 
-class CountsNet9(Counts, ExceptionsCase):
-    framework = "net9.0"
-
-
 class CountsNet10(Counts, ExceptionsCase):
     framework = "net10.0"
+
+
+class CountsNet11(Counts, ExceptionsCase):
+    framework = "net11.0"
 
 
 class Shapes(ExceptionsCase):
@@ -88,7 +88,7 @@ class Shapes(ExceptionsCase):
 
     def test_hostile_messages_tell_nothing(self):
         """65,536 characters, halves of surrogates, control characters, markup, secrets: counted, and none of it is anywhere."""
-        app, report, text, out = self.burst("hostile", "net10.0", 100)
+        app, report, text, out = self.burst("hostile", "net11.0", 100)
         self.assertEqual((report["thrown"]["count"], report["sampling"]["malformed"]), (100, 0))
         del app
         for name in os.listdir(out):
@@ -108,7 +108,7 @@ class Shapes(ExceptionsCase):
 
     def test_many_types_and_messages(self):
         """A hundred types, and messages that are all different: each type by itself, the messages as one shape."""
-        _, report, _, _ = self.burst("types,messages", "net9.0", 300)
+        _, report, _, _ = self.burst("types,messages", "net10.0", 300)
         self.assertTrue(report["sampling"]["exact"])
         self.assertEqual(report["thrown"]["count"], 600)
         pairs = [t for t in report["types"] if t["type"].startswith("Pair<")]
@@ -117,7 +117,7 @@ class Shapes(ExceptionsCase):
         self.assertEqual([(s["shape"], s["count"]) for s in messages], [("customer * is not known", 300)])
 
     def test_threads(self):
-        _, report, _, _ = self.burst("plain", "net10.0", 50, threads=32, rate=800)
+        _, report, _, _ = self.burst("plain", "net11.0", 50, threads=32, rate=800)
         self.assertTrue(report["sampling"]["exact"])
         self.assertEqual(report["thrown"]["count"], 1600)
         self.assertEqual([(s["method"], s["count"], s["caughtThere"]) for s in report["sites"]], [("Shop.Plain.Check", 1600, 1600)])
@@ -150,7 +150,7 @@ class Verdicts(ExceptionsCase):
             self.assertGreater(report["throwing"]["unwindingSamples"], 0.1 * report["throwing"]["cpuSamples"], report["throwing"])
 
     def test_a_storm_from_one_place(self):
-        report = self.diagnosis("net10.0", "plain", "--threads", "4")
+        report = self.diagnosis("net11.0", "plain", "--threads", "4")
         self.assertEqual(self.found(report)[0], "OneExceptionDominates", report["diagnosis"])
         self.assertIn("ExceptionStorm", self.found(report))
         self.assertRegex(report["diagnosis"]["headline"], r"^(At least )?[0-9,]+ exceptions/s, most in Shop\.Plain\.Check$")
@@ -162,13 +162,13 @@ class Verdicts(ExceptionsCase):
         self.assertNotIn("\nAlso: ", report["diagnosis"]["text"], "the storm of that place has been told")
 
     def test_retries(self):
-        report = self.diagnosis("net10.0", "retry", "--rate", "10", seconds=4)
+        report = self.diagnosis("net11.0", "retry", "--rate", "10", seconds=4)
         self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("RetryStorm", "Possible")])
         self.assertTrue(report["diagnosis"]["headline"].startswith("Possible: a dependency fails"), report["diagnosis"])
 
     def test_healthy_ones(self):
         """One each 300 ms, cancellations now and then, and a few that are caught where they are thrown: listed, no finding."""
-        for framework, modes in (("net8.0", "plain"), ("net9.0", "cancel"), ("net10.0", "same"), ("net10.0", "async")):
+        for framework, modes in (("net8.0", "plain"), ("net10.0", "cancel"), ("net11.0", "same"), ("net11.0", "async")):
             report = self.diagnosis(framework, modes, "--rate", "3")
             self.assertEqual(report["findings"], [], report["diagnosis"])
             self.assertEqual(report["diagnosis"]["finding"], "few")
@@ -195,7 +195,7 @@ class Endings(ExceptionsCase):
         self.assertGreater(load(out)["sampling"]["counted"], 10, "no session of EventPipe's was in the way")
 
     def test_the_process_is_killed(self):
-        app = self.target("plain", "net10.0", "--rate", "100")
+        app = self.target("plain", "net11.0", "--rate", "100")
         app.warm(10)
         session, out = self.begin(app)
         os.kill(app.pid, signal.SIGKILL)

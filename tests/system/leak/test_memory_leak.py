@@ -69,10 +69,10 @@ class Kinds(LeakCase):
         self.each_kind("net8.0")
 
     def test_each_kind_on_9(self):
-        self.each_kind("net9.0", True)
+        self.each_kind("net10.0", True)
 
     def test_each_kind_on_10(self):
-        self.each_kind("net10.0", True)
+        self.each_kind("net11.0", True)
 
 
 class Verdicts(LeakCase):
@@ -235,10 +235,10 @@ class LargeAndPinned(LeakCase):
         self.look("net8.0")
 
     def test_on_9(self):
-        self.look("net9.0")
+        self.look("net10.0")
 
     def test_on_10(self):
-        self.look("net10.0")
+        self.look("net11.0")
 
     def test_memory_that_the_runtime_keeps(self):
         """A thread allocates and keeps nothing; the runtime is told to collect only after each 96 MB."""

@@ -110,20 +110,20 @@ class OnNet8(OnEachRuntime, Case):
     framework = "net8.0"
 
 
-class OnNet9(OnEachRuntime, Case):
-    framework = "net9.0"
-
-
 class OnNet10(OnEachRuntime, Case):
     framework = "net10.0"
+
+
+class OnNet11(OnEachRuntime, Case):
+    framework = "net11.0"
 
 
 class ServerCollectorOnNet8(OnEachRuntime, Case):
     framework, server = "net8.0", True
 
 
-class ServerCollectorOnNet10(OnEachRuntime, Case):
-    framework, server = "net10.0", True
+class ServerCollectorOnNet11(OnEachRuntime, Case):
+    framework, server = "net11.0", True
 
 
 def sample_stacks(app):
@@ -188,17 +188,17 @@ class TooMany(Case):
     def test_on_net8(self):
         self.check_on("net8.0")
 
-    def test_on_net9(self):
-        self.check_on("net9.0")
-
     def test_on_net10(self):
-        self.check_on("net10.0", server=True)
+        self.check_on("net10.0")
+
+    def test_on_net11(self):
+        self.check_on("net11.0", server=True)
 
 
 class Ends(Case):
     def test_an_idle_application(self):
         """That there is no pause is a good report; then pauses of another kind: somebody looks at all stacks."""
-        app = self.start("net10.0")
+        app = self.start("net11.0")
         session = self.session(app)
         report = session.end()
         self.check_whole(report)
@@ -217,7 +217,7 @@ class Ends(Case):
         self.assertEqual(report["generations"], [])
 
     def test_the_agent_is_killed(self):
-        app = self.start("net10.0")
+        app = self.start("net11.0")
         before = dotnet.Traces(app)
         session = self.session(app)
         app.ask("induce 3 1 0")
@@ -230,7 +230,7 @@ class Ends(Case):
         self.check_truth(session.end(), first, first)
 
     def test_the_application_is_killed(self):
-        app = self.start("net10.0")
+        app = self.start("net11.0")
         session = self.session(app)
         app.ask("induce 3 1 0")
         app.stop(signal.SIGKILL)
@@ -240,7 +240,7 @@ class Ends(Case):
 
     def test_beside_another_profiler(self):
         tools.build()
-        app = self.start("net10.0", env=tools.apm())
+        app = self.start("net11.0", env=tools.apm())
         session = self.session(app)
         first = app.ask("induce 5 1 1")
         report = session.end()

@@ -46,11 +46,11 @@ class Checked(unittest.TestCase):
     def test_net8(self):
         self.look("net8.0", "alloc")
 
-    def test_net9(self):
-        self.look("net9.0", "heap")
-
     def test_net10(self):
-        self.look("net10.0", "sites")
+        self.look("net10.0", "heap")
+
+    def test_net11(self):
+        self.look("net11.0", "sites")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Forks:
         return run
 
     def row(self, fault, outcome):
-        if self.framework == "net10.0":  # and held to it on the others
+        if self.framework == "net11.0":  # and held to it on the others
             matrix.row(self, PART, "sampling", fault, outcome)
 
     def test_the_agent_is_killed(self):
@@ -79,12 +79,12 @@ class ForksNet8(Forks, local.LocalCase):
     framework = "net8.0"
 
 
-class ForksNet9(Forks, local.LocalCase):
-    framework = "net9.0"
-
-
 class ForksNet10(Forks, local.LocalCase):
     framework = "net10.0"
+
+
+class ForksNet11(Forks, local.LocalCase):
+    framework = "net11.0"
 
 
 if __name__ == "__main__":

@@ -113,13 +113,13 @@ class LeasesNet8(Leases, local.LocalCase):
     time_limit = 600
 
 
-class LeasesNet9(Leases, local.LocalCase):
-    framework = "net9.0"
+class LeasesNet10(Leases, local.LocalCase):
+    framework = "net10.0"
     time_limit = 600
 
 
-class LeasesNet10(Leases, local.LocalCase):
-    framework = "net10.0"
+class LeasesNet11(Leases, local.LocalCase):
+    framework = "net11.0"
     time_limit = 600
 
 

@@ -52,15 +52,15 @@ class LeftoversNet8(Leftovers, unittest.TestCase):
         self.assertEqual(ordeal.end_of_the_process(self.framework, "timers", signal.SIGTERM), 143)
 
 
-class LeftoversNet9(Leftovers, unittest.TestCase):
-    framework = "net9.0"
+class LeftoversNet10(Leftovers, unittest.TestCase):
+    framework = "net10.0"
 
     def test_the_process_is_killed_in_the_middle(self):
         self.assertEqual(ordeal.end_of_the_process(self.framework, "outside", signal.SIGKILL), -signal.SIGKILL)
 
 
-class LeftoversNet10(Leftovers, unittest.TestCase):
-    framework = "net10.0"
+class LeftoversNet11(Leftovers, unittest.TestCase):
+    framework = "net11.0"
 
     def test_fifty_sessions_in_a_row_do_not_add_up(self):
         self.assertLessEqual(ordeal.growth_kb(self.framework, 50, "outside"), 1024)

@@ -180,10 +180,10 @@ class LibraryNet8(Library, unittest.TestCase):
     framework = "net8.0"
 
 
-class LibraryNet9(Library, unittest.TestCase):
-    framework = "net9.0"
-
-
 class LibraryNet10(Library, unittest.TestCase):
     framework = "net10.0"
+
+
+class LibraryNet11(Library, unittest.TestCase):
+    framework = "net11.0"
 

@@ -43,11 +43,11 @@ class OneAfterAnother(local.LocalCase):
     def test_net8(self):
         self.follow("net8.0")
 
-    def test_net9(self):
-        self.follow("net9.0")
-
     def test_net10(self):
         self.follow("net10.0")
+
+    def test_net11(self):
+        self.follow("net11.0")
 
 
 if __name__ == "__main__":

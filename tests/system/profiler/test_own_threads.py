@@ -46,7 +46,7 @@ class OwnThreads(unittest.TestCase):
         tools.build()
 
     def test_faults_are_not_blocked(self):
-        for framework in ("net8.0", "net10.0"):
+        for framework in ("net8.0", "net11.0"):
             with Target("loop", framework, ("--threads", "1")) as app, tools.Driver(app) as driver:
                 driver.attach("notification")
                 driver.send("allocs 10 2")
@@ -63,7 +63,7 @@ class OwnThreads(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             dump = os.path.join(folder, "dump")
             env = {"DOTNET_DbgEnableMiniDump": "1", "DOTNET_DbgMiniDumpType": "1", "DOTNET_DbgMiniDumpName": dump}
-            with tools.Names("net10.0", "idle", env=env) as app, tools.Driver(app) as driver:
+            with tools.Names("net11.0", "idle", env=env) as app, tools.Driver(app) as driver:
                 driver.attach("notification")
                 send_to_thread(app.pid, proc.wait_until(lambda: own_threads(app.pid), 30, "the library's thread")[0], signal.SIGSEGV)
                 app.wait_log("Dump successfully written", 120)  # a fault that was only sent does not come again: it goes on
@@ -96,7 +96,7 @@ class OwnThreads(unittest.TestCase):
     def test_no_more_threads_in_mid_session(self):
         """What ends the runtime's events is there before them; where it cannot be, they do not begin."""
         env = {"DOTNET_TieredCompilation": "0", "DOTNET_gcConcurrent": "0"}  # the runtime ends a process in which it finds no thread for them
-        with Target("loop", "net10.0", ("--threads", "1"), env=env) as app, self.pids_group(app) as limit, tools.Driver(app) as driver:
+        with Target("loop", "net11.0", ("--threads", "1"), env=env) as app, self.pids_group(app) as limit, tools.Driver(app) as driver:
             app.warm(10)
             driver.attach("notification")
             driver.send("allocs 303 3")
@@ -117,7 +117,7 @@ class OwnThreads(unittest.TestCase):
 
     def test_a_handler_that_goes_on_to_ours(self):
         """Somebody puts a handler before ours in mid-session, and calls what was there: the code must stay."""
-        for framework in ("net8.0", "net10.0"):
+        for framework in ("net8.0", "net11.0"):
             with tools.Names(framework, "loaded", "2", env={"LD_PRELOAD": tools.tool("own_handler.so")}) as app, tools.Driver(app) as driver:
                 driver.attach("notification")
                 driver.send("sample 99 2")

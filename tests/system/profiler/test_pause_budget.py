@@ -216,16 +216,16 @@ class SuspensionsNet8(Suspensions, unittest.TestCase):
     framework = "net8.0"
 
 
-class SuspensionsNet10(Suspensions, unittest.TestCase):
-    framework = "net10.0"
+class SuspensionsNet11(Suspensions, unittest.TestCase):
+    framework = "net11.0"
 
 
 class PauseBudgetNet8(PauseBudget, unittest.TestCase):
     framework = "net8.0"
 
 
-class PauseBudgetNet10(PauseBudget, OtherProfilers, unittest.TestCase):
-    framework = "net10.0"
+class PauseBudgetNet11(PauseBudget, OtherProfilers, unittest.TestCase):
+    framework = "net11.0"
 
 
 if __name__ == "__main__":

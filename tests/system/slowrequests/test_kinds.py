@@ -139,8 +139,8 @@ class OnNewest:
         self.assertLess(abs(seen["POST /chat"]["requests"] + seen["POST /chat/negotiate"]["requests"] - 3), 1)
 
 
-class Net10(OnNewest, RequestsCase):
-    framework = "net10.0"
+class Net11(OnNewest, RequestsCase):
+    framework = "net11.0"
 
 
 if os.environ.get("DRDOTNET_EVERY_RUNTIME"):
@@ -149,6 +149,9 @@ if os.environ.get("DRDOTNET_EVERY_RUNTIME"):
 
     class Net9(OnNewest, RequestsCase):
         framework = "net9.0"
+
+    class Net10(OnNewest, RequestsCase):
+        framework = "net10.0"
 
 
 if __name__ == "__main__":

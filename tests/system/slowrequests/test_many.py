@@ -51,8 +51,8 @@ class OnNewest:
             self.assertIn("and counted all of it", text)
 
 
-class Net10(OnNewest, RequestsCase):
-    framework = "net10.0"
+class Net11(OnNewest, RequestsCase):
+    framework = "net11.0"
 
 
 if os.environ.get("DRDOTNET_EVERY_RUNTIME"):
@@ -61,3 +61,6 @@ if os.environ.get("DRDOTNET_EVERY_RUNTIME"):
 
     class Net9(OnNewest, RequestsCase):
         framework = "net9.0"
+
+    class Net10(OnNewest, RequestsCase):
+        framework = "net10.0"

@@ -163,12 +163,12 @@ class Net8(OnReal, Case):
     framework = "net8.0"
 
 
-class Net9(OnReal, Case):
-    framework = "net9.0"
-
-
 class Net10(OnReal, Case):
     framework = "net10.0"
+
+
+class Net11(OnReal, Case):
+    framework = "net11.0"
 
     @unittest.skipUnless(browser.program(), "no Chromium")
     def test_the_page_in_a_browser(self):

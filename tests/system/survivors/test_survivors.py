@@ -181,12 +181,12 @@ class Net8(Truth, Case):
     time_limit, FRAMEWORK = 300, "net8.0"
 
 
-class Net9(Truth, Case):
-    time_limit, FRAMEWORK = 300, "net9.0"
-
-
 class Net10(Truth, Case):
     time_limit, FRAMEWORK = 300, "net10.0"
+
+
+class Net11(Truth, Case):
+    time_limit, FRAMEWORK = 300, "net11.0"
 
     def test_without_a_collection(self):
         before = self.app.ask("now")["collections"]
@@ -205,7 +205,7 @@ class Elsewhere(Case):
     time_limit = 300
 
     def test_server_gc_with_many_heaps(self):
-        app = self.start("array,roots", "net10.0", ["--array", "200000"], {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCNoAffinitize": "1"})
+        app = self.start("array,roots", "net11.0", ["--array", "200000"], {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCNoAffinitize": "1"})
         self.assertTrue(app.ask("now")["server"])
         report = self.session(app, "--pause-budget", "60000")
         made = app.details["array"]
@@ -213,7 +213,7 @@ class Elsewhere(Case):
         app.assert_progress()
 
     def test_a_tight_memory_limit(self):
-        app = self.start("array", "net10.0", ["--array", "1000000"], {"DOTNET_GCHeapHardLimit": "%x" % (64 << 20)})
+        app = self.start("array", "net11.0", ["--array", "1000000"], {"DOTNET_GCHeapHardLimit": "%x" % (64 << 20)})
         before = app.ask("now")["rss_bytes"]
         report = self.session(app, "--pause-budget", "60000")
         self.assertEqual(holder(report, "static Shop.Orders.All")["retainedObjects"], 1000001)
@@ -221,13 +221,13 @@ class Elsewhere(Case):
         app.assert_progress()
 
     def test_while_threads_allocate(self):
-        app = self.start("array,allocating", "net10.0", ["--array", "200000", "--allocating", "3"])
+        app = self.start("array,allocating", "net11.0", ["--array", "200000", "--allocating", "3"])
         report = self.session(app, "--pause-budget", "60000", "--roots", "NoCollection")  # no time for a collection between two stops
         self.assertEqual(holder(report, "static Shop.Orders.All")["retainedObjects"], 200001)
         app.assert_progress()
 
     def test_a_stop_that_does_not_fit_counts_types_or_is_refused(self):
-        app = self.start("list", "net10.0", ["--list", "3000000"])
+        app = self.start("list", "net11.0", ["--list", "3000000"])
         code, said, _ = self.in_budget(app, "--pause-budget", "20", "--roots", "Exact")
         self.assertNotEqual(code, 0)
         self.assertIn("HeapTooLarge", said)
@@ -269,7 +269,7 @@ class SmallAgent(Case):
         app.assert_progress()
 
     def test_known_before_the_stop(self):
-        self.types_only("net10.0")
+        self.types_only("net11.0")
 
     def test_known_after_it_on_8(self):
         self.types_only("net8.0")
@@ -287,7 +287,7 @@ class Broken(Case):
         return run
 
     def test_the_agent_is_killed(self):
-        app = self.start("list", "net10.0", ["--list", "2000000"])
+        app = self.start("list", "net11.0", ["--list", "2000000"])
         traces = dotnet.Traces(app)
         for number, after in enumerate((0.1, 0.25, 0.4, 0.6)):
             run = self.begin(app, number)
@@ -311,7 +311,7 @@ class Broken(Case):
 
     def test_the_target_is_killed(self):
         for number, after in enumerate((0.1, 0.3)):
-            app = self.start("list", "net10.0", ["--list", "1000000"])
+            app = self.start("list", "net11.0", ["--list", "1000000"])
             run = self.begin(app, number)
             time.sleep(after)
             app.stop()

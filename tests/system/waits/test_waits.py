@@ -198,8 +198,12 @@ class Net9(OnOlder, unittest.TestCase):
         self.assert_held_by_refresh(self.locked("lock", "Shop.Cache.ByNewLock", "Lock"))
 
 
-class Net10(OnNewest, unittest.TestCase):
+class Net10(OnOlder, unittest.TestCase):
     framework = "net10.0"
+
+
+class Net11(OnNewest, unittest.TestCase):
+    framework = "net11.0"
 
     def test_the_new_lock(self):
         self.assert_held_by_refresh(self.locked("lock", "Shop.Cache.ByNewLock", "Lock"))

@@ -121,8 +121,8 @@ class LateNet8(Late, unittest.TestCase):
                    "given up within the budget: HeapTooLarge with the budget that may do; nothing is left")
 
 
-class LateNet10(Late, unittest.TestCase):
-    framework = "net10.0"
+class LateNet11(Late, unittest.TestCase):
+    framework = "net11.0"
 
     def test_a_walk_that_takes_longer_than_predicted(self):
         answer, report = self.given_up()

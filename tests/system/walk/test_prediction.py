@@ -49,7 +49,7 @@ class Prediction(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-", ignore_cleanup_errors=True)
         cls.addClassCleanup(folder.cleanup)
         cls.flag = os.path.join(folder.name, "slow")
-        cls.app = Walked("net10.0", "list", ["--list", str(NODES)],
+        cls.app = Walked("net11.0", "list", ["--list", str(NODES)],
                          env={"LD_PRELOAD": tools.tool("slow_walk.so"), "SLOW_WALK_FLAG": cls.flag})
         cls.addClassCleanup(cls.app.stop)
 

@@ -66,12 +66,12 @@ class Deep:
         self.assertRegex(answer["message"], r"a pauseBudgetMilliseconds of \d{3,} would do")
 
 
-class DeepNet9(Deep, unittest.TestCase):
-    framework = "net9.0"
-
-
 class DeepNet10(Deep, unittest.TestCase):
     framework = "net10.0"
+
+
+class DeepNet11(Deep, unittest.TestCase):
+    framework = "net11.0"
 
 
 class Unread(unittest.TestCase):
@@ -79,7 +79,7 @@ class Unread(unittest.TestCase):
 
     def start(self, library="libdrdotnet.so", env=None):
         name = library if os.path.isabs(library) else os.path.join(proc.ROOT, "build/release", library)
-        app = Walked("net10.0", "roots,vaults,cwt", env=env, library=name)
+        app = Walked("net11.0", "roots,vaults,cwt", env=env, library=name)
         self.addCleanup(app.stop)
         return app
 
@@ -104,7 +104,7 @@ class Unread(unittest.TestCase):
     def test_a_runtime_that_is_newer_than_those_known(self):
         app = self.start("profiler-tools/newer/libdrdotnet.so")
         walk = app.walk("NoCollection", 60000)
-        self.assertEqual(walk["limits"], {"runtimeVersion": [9, 10, "Runtime 10 is newer than this version knows (9): handles and statics of generic "
+        self.assertEqual(walk["limits"], {"runtimeVersion": [9, 11, "Runtime 11 is newer than this version knows (9): handles and statics of generic "
                                                              "types were not read: what only they hold is held by no root that was read"]})
         self.assertEqual(walk["unheld"], UNREAD)
         self.assertGreaterEqual(held(walk, "Shop.OnStack"), app.details["roots"]["count"], "documented interfaces go on")

@@ -185,12 +185,12 @@ class OnNet8(Heap, unittest.TestCase):
         self.assertEqual((answer["ok"], answer["reason"]), (False, "HeapTooLarge"), answer)
 
 
-class OnNet9(Heap, OneStop, TypesOnly, unittest.TestCase):
-    framework = "net9.0"
-
-
 class OnNet10(Heap, OneStop, TypesOnly, unittest.TestCase):
     framework = "net10.0"
+
+
+class OnNet11(Heap, OneStop, TypesOnly, unittest.TestCase):
+    framework = "net11.0"
 
     def test_memory_of_the_process_grows_by_little(self):
         before = self.app.rss_kb()
@@ -199,7 +199,7 @@ class OnNet10(Heap, OneStop, TypesOnly, unittest.TestCase):
 
 
 class ServerCollector(Heap, OneStop, TypesOnly, unittest.TestCase):
-    framework = "net10.0"
+    framework = "net11.0"
     env = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
 
 
@@ -237,12 +237,12 @@ class OtherCollectors(unittest.TestCase):
                 self.check(framework, self.SEGMENTS)
 
     def test_many_heaps(self):
-        for framework in ("net8.0", "net9.0"):  # on 10: ServerCollector
+        for framework in ("net8.0", "net10.0"):  # on 10: ServerCollector
             with self.subTest(framework):
                 self.check(framework, self.HEAPS)
 
     def test_many_heaps_of_segments(self):
-        self.check("net10.0", {**self.SEGMENTS, **self.HEAPS})
+        self.check("net11.0", {**self.SEGMENTS, **self.HEAPS})
 
 
 class Refusals(unittest.TestCase):
@@ -251,7 +251,7 @@ class Refusals(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # hardly more memory than it needs: nothing of a walk is the heap's
-        cls.app = Walked("net10.0", "list,allocating", ["--list", "400000"], env={"DOTNET_GCHeapHardLimit": "%x" % (48 << 20)})
+        cls.app = Walked("net11.0", "list,allocating", ["--list", "400000"], env={"DOTNET_GCHeapHardLimit": "%x" % (48 << 20)})
         cls.addClassCleanup(cls.app.stop)
 
     def test_a_heap_that_does_not_fit_the_budget_is_refused(self):
@@ -298,7 +298,7 @@ class Disturbed(unittest.TestCase):
 
     def test_collections_in_the_background_that_begin_later_are_waited_for(self):
         """The library came when there was none: the runtime was not asked to do without them."""
-        with Walked("net10.0", "array,list,collecting", ["--array", "20000", "--list", "30000", "--collecting", "0"]) as app:
+        with Walked("net11.0", "array,list,collecting", ["--array", "20000", "--list", "30000", "--collecting", "0"]) as app:
             tool = app.start("NoCollection", 60000, 8)
             self.addCleanup(tool.kill)
             lines = [tool.stdout.readline()]
@@ -334,7 +334,7 @@ class Disturbed(unittest.TestCase):
                 app.assert_progress()
 
     def test_beside_another_profiler_the_roots_are_statics_and_stacks(self):
-        with Walked("net10.0", "list", ["--list", "100000"]) as app:
+        with Walked("net11.0", "list", ["--list", "100000"]) as app:
             before = app.ask("now")["collections"]
             walk = app.walk("Auto", 60000, "beside")
             self.assertEqual((walk["facts"]["way"], walk["dangling"], app.ask("now")["collections"]), ("no-collection", 0, before))
@@ -344,7 +344,7 @@ class Disturbed(unittest.TestCase):
             self.assertEqual((answer["ok"], answer["reason"]), (False, "ProfilerAlreadyActive"))
 
     def test_the_agent_says_so_when_the_process_dies_in_the_middle(self):
-        with Walked("net10.0", "list", ["--list", "100000"]) as app:
+        with Walked("net11.0", "list", ["--list", "100000"]) as app:
             tool = app.start("Exact", 60000, "brief", 500)
             tool.stdout.readline()
             app.popen.kill()
