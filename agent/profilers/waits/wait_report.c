@@ -17,16 +17,22 @@ static const struct wait_analysis *analysis_of(const void *source)
 	return ((const struct wait_source *)source)->analysis;
 }
 
-static double place_percent(const void *source, size_t row)
+/* Of all that stands in the table: what waits for a CPU is no part of the waiting. */
+static double row_percent(const void *source, size_t row)
 {
-	return wait_analysis_percent(analysis_of(source), analysis_of(source)->places[row].ns);
+	const struct wait_analysis *a = analysis_of(source);
+	double all = a->waiting_ns + a->by_kind[WAIT_KIND_CPU];
+	return all > 0 ? 100 * a->places[row].ns / all : 0;
 }
 
 static void put_wait_row(const void *source, size_t row, struct buf *out)
 {
 	const struct wait_analysis *a = analysis_of(source);
 	const struct wait_place *p = &a->places[row];
-	summary_percent(out, place_percent(source, row));
+	if (p->meaning.kind == WAIT_KIND_CPU)
+		summary_text(out, "-");
+	else
+		summary_percent(out, wait_analysis_percent(a, p->ns));
 	summary_cell(out);
 	buf_printf(out, "%.1f", wait_analysis_threads(a, p->ns));
 	summary_cell(out);
@@ -46,7 +52,7 @@ static void write_wait_summary(const void *source, struct report_file *f)
 	const struct wait_source *s = source;
 	struct summary summary = {.head = &s->head, .work = "context switches from outside", .where = "the off-CPU flame graph is in report.html"};
 	if (s->analysis->blocking_count)
-		summary.table = (struct summary_table){"#share|#threads|#waits/s|#p50|#p99|#longest|waits for|in", s->analysis->blocking_count, place_percent,
+		summary.table = (struct summary_table){"#share|#threads|#waits/s|#p50|#p99|#longest|waits for|in", s->analysis->blocking_count, row_percent,
 						       put_wait_row};
 	summary_write(&summary, source, f);
 }

@@ -1,6 +1,7 @@
 """Waits on real applications whose waits are known (tests/apps/WaitApp): kinds and places, shares, and no alarm where nothing blocks."""
 import json
 import os
+import re
 import tempfile
 import unittest
 
@@ -51,6 +52,8 @@ class OnEachRuntime:
             report = json.load(f)
         self.assertEqual(wrong(report), [])
         self.assertEqual(set(os.listdir(out)), FILES)
+        with open(os.path.join(out, "summary.md"), encoding="utf-8") as f:
+            self.assertLessEqual(max(float(share) for share in re.findall(r"([\d.]+)%", f.read())), 100)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         if mode != "starved":  # its own progress waits for a worker, too
             app.assert_progress()
