@@ -343,6 +343,7 @@ static void note_job_outcome(struct jobs *j, struct job *job, const struct sessi
 	s->findings = findings_copy(o->report.findings, o->report.finding_count);
 	s->finding_count = o->report.finding_count;
 	s->cost = o->cost;
+	s->process_ended = o->process_ended;
 	if (o->started_wall_ms)
 		s->started_wall_ms = o->started_wall_ms;
 	if (o->first_sample_wall_ms)

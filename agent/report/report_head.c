@@ -85,6 +85,19 @@ static void put_findings_lines(const struct report_head *h, void (*put)(const st
 	put_whole_lines(out, buf_str(&lines));
 }
 
+/* Of a session that ended with its process. */
+static void put_process_end(const struct session_facts *f, struct buf *out)
+{
+	AUTO_BUF struct buf line;
+	buf_init(&line, 160);
+	if (!f->process_ended)
+		return;
+	buf_printf(&line, "Ended early, after %.1f s: the process ended%s", (double)f->duration_ns / 1e9, f->exit.known ? " with " : "");
+	exit_status_text(&f->exit, &line);
+	buf_putc(&line, '.');
+	put_whole_line(out, "\n", buf_str(&line), line.len);
+}
+
 void report_head_text(const struct report_head *h, struct buf *out)
 {
 	const struct limits *l = &h->facts->limits;
@@ -95,6 +108,7 @@ void report_head_text(const struct report_head *h, struct buf *out)
 		put_whole_line(out, "\n", rest + 1, n);
 		rest += 1 + n;
 	}
+	put_process_end(h->facts, out);
 	for (size_t i = 0; i < l->count; i++)
 		put_whole_line(out, "\nLimit reached: ", l->list[i].meaning, strlen(l->list[i].meaning));
 	put_findings_lines(h, findings_put_others, out);
@@ -132,6 +146,13 @@ static void put_context(const struct report_head *h, struct report_file *f)
 	jsonw_string(w, "startedAt", clock_rfc3339(x->started_wall_ms, when));
 	jsonw_number(w, "durationSeconds", (double)x->duration_ns / 1e9, 3);
 	jsonw_bool(w, "endedEarly", x->canceled);
+	if (x->process_ended && x->exit.known) {
+		jsonw_object(w, "processExit");
+		jsonw_integer(w, "code", x->exit.code);
+		if (x->exit.signal)
+			jsonw_string(w, "signal", x->exit.signal);
+		jsonw_end(w);
+	}
 	jsonw_end(w);
 }
 

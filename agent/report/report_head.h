@@ -16,9 +16,9 @@ struct report_head { /* all borrowed */
 	const struct findings *findings; /* what the rules say; the first one is the headline's */
 };
 
-/* What a reader sees first, into an empty buffer: the headline and the text's next line, which says where and how much; then a line for each limit that was
- * reached and for what else was found; then the rest of the text, what is excluded and what was not measured. Whole lines, at most DIAGNOSIS_MAX_BYTES:
- * where they are too many, the last ones are left out. */
+/* What a reader sees first, into an empty buffer: the headline and the text's next line, which says where and how much; then how the process ended, where
+ * the session ended with it; a line for each limit that was reached and for what else was found; then the rest of the text, what is excluded and what
+ * was not measured. Whole lines, at most DIAGNOSIS_MAX_BYTES: where they are too many, the last ones are left out. */
 void report_head_text(const struct report_head *h, struct buf *out);
 
 /* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */

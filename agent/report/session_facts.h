@@ -4,6 +4,7 @@
 
 #include "agent/report/limits.h"
 #include "agent/target/target.h"
+#include "common/base/exit_status.h"
 #include "common/link/session_cost.h"
 
 #include <stdbool.h>
@@ -20,6 +21,8 @@ struct session_facts {
 	int64_t memory_limit_bytes; /* of the container, when the session began; 0: there is none; -1: not known */
 	bool canceled;           /* ended early */
 	const char *ended_why;   /* then: "on request", ...; static */
+	bool process_ended;      /* and the session with it */
+	struct exit_status exit; /* then, as far as it is known */
 	bool was_stopped;        /* the process could not run for a time */
 	bool beside_profiler;    /* attached for notifications only: another profiler has the process's main slot */
 	bool held_unmeasured;    /* how long its threads waited could not be measured: 0 in the cost says nothing */

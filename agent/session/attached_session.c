@@ -3,6 +3,7 @@
 #include "agent/discover/preflight.h"
 #include "agent/host/cgroup.h"
 #include "agent/host/proc.h"
+#include "agent/host/process_exit.h"
 #include "agent/host/work_budget.h"
 #include "agent/starts/start_capture.h"
 #include "agent/target/target_fs.h"
@@ -297,6 +298,14 @@ static void note_work(struct attached_session *s)
 			    work_words(work_thread_passed(), what), (unsigned long long)WORK_STEPS / 1000000, (long long)(WORK_CPU_NS / 1000000000));
 }
 
+/* While who tells is there. */
+static void note_exit(struct attached_session *s)
+{
+	int pid_fd = s->pid_fd >= 0 ? s->pid_fd : s->q->start ? s->q->start->pid_fd : -1;
+	int proc_fd = s->proc_fd >= 0 ? s->proc_fd : s->q->start ? s->q->start->proc_fd : -1;
+	s->facts.exit = process_exit_read(proc_fd, pid_fd);
+}
+
 /* The one way out, whatever has happened: no collecting, no library, no file of ours. */
 static void leave_target(struct attached_session *s)
 {
@@ -308,6 +317,7 @@ static void leave_target(struct attached_session *s)
 	if (s->profiler->take)
 		s->profiler->take(s);
 	note_work(s);
+	note_exit(s);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
 	if (s->pid_fd >= 0)
@@ -321,6 +331,7 @@ static void fill_session_facts(struct attached_session *s)
 	f->duration_ns = s->started_ns ? s->ended_ns - s->started_ns : 0;
 	f->ended_why = session_ending_why(s->ending);
 	f->canceled = f->ended_why != NULL;
+	f->process_ended = s->out->process_ended = s->ending == ENDED_EXITED;
 	f->pid = s->q->target->inner_pid ? s->q->target->inner_pid : s->q->target->pid;
 	target_copy(&f->target, s->q->target);
 	f->cost.max_pause_us = (int64_t)(s->stats.max_pause_ns / 1000);
@@ -355,19 +366,21 @@ static char *too_long(const struct channel_pause *p)
 }
 
 /* What else is to be known of how it ended: "; ...", or "". A new string. */
-static char *left_in_process(const struct attached_session *s)
+static char *else_known(const struct attached_session *s)
 {
 	const struct err *stays = &s->attach.stays;
+	char exit[SESSION_ENDING_EXIT_SIZE];
 
-	return mem_printf("%s%s%s", session_ending_left(s->stats.left), stays->kind ? "; " : "", stays->kind ? stays->message : "");
+	return mem_printf("%s%s%s%s", s->out->process_ended ? session_ending_exit(&s->facts.exit, exit) : "", session_ending_left(s->stats.left),
+			  stays->kind ? "; " : "", stays->kind ? stays->message : "");
 }
 
 /* How the session ended, when its reports are written or there was nothing to write. */
 static void conclude_session(struct attached_session *s, bool any)
 {
 	struct session_ending_words w = session_ending_words(s->ending, any, s->facts.was_stopped, &s->profiler->nothing);
-	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *left = left_in_process(s), *message = NULL;
-	message = mem_printf("%s%s%s", pause ? pause : "", w.message, left);
+	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *more = else_known(s), *message = NULL;
+	message = mem_printf("%s%s%s", pause ? pause : "", w.message, more);
 	set_outcome(s->out, w.phase, w.reason, message);
 }
 
@@ -471,7 +484,8 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	leave_target(&s);
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));
-		AUTO_FREE char *left = left_in_process(&s), *message = mem_printf("%s%s", e.message, left);
+		out->process_ended = e.reason == REASON_ProcessExited;
+		AUTO_FREE char *more = else_known(&s), *message = mem_printf("%s%s", e.message, more);
 		set_outcome(out, JOB_FAILED, reason_of_err(&e), message);
 		out->cost.agent_cpu_ms = own_ms(&s);
 	} else {

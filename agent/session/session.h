@@ -49,6 +49,7 @@ struct session_outcome {
 	struct report_result report;
 	struct session_cost cost;
 	int64_t started_wall_ms, first_sample_wall_ms;
+	bool process_ended;              /* the process ended during the session, or while that began */
 	bool left_behind;                /* the library or a file of ours was still there at the end: sweep later */
 };
 void session_outcome_fini(struct session_outcome *o);

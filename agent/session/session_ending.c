@@ -4,6 +4,7 @@
 #include "common/proto/channel.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 static atomic_bool agent_stops;
 
@@ -62,6 +63,15 @@ struct session_ending_words session_ending_words(enum session_ending how, bool a
 	if (!any && stopped && (how == ENDED_NOT || how == ENDED_IN_TIME || how == ENDED_DEADLINE))
 		return (struct session_ending_words){JOB_FAILED, REASON_ProcessStopped, "the process was stopped or frozen during the session"};
 	return any ? with_report[how] : without[how];
+}
+
+const char *session_ending_exit(const struct exit_status *exit, char text[SESSION_ENDING_EXIT_SIZE])
+{
+	AUTO_BUF struct buf words;
+	buf_init(&words, SESSION_ENDING_EXIT_SIZE);
+	exit_status_text(exit, &words);
+	snprintf(text, SESSION_ENDING_EXIT_SIZE, "%s%s", words.len ? "; " : "", buf_str(&words));
+	return text;
 }
 
 const char *session_ending_left(uint32_t left)

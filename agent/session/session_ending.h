@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_SESSION_ENDING_H
 #define DRDOTNET_SESSION_ENDING_H
 
+#include "common/base/exit_status.h"
 #include "common/link/link_msg.h"
 
 #include <stdbool.h>
@@ -41,6 +42,10 @@ struct session_nothing {
 
 /* `any`: there is something to report; `stopped`: the process could not run at some time of the session. */
 struct session_ending_words session_ending_words(enum session_ending how, bool any, bool stopped, const struct session_nothing *nothing);
+
+/* What is said in addition of a process that has ended: "; exit code 134 (SIGABRT)"; "": it is not known. Borrowed from `text`. */
+#define SESSION_ENDING_EXIT_SIZE 64
+const char *session_ending_exit(const struct exit_status *exit, char text[SESSION_ENDING_EXIT_SIZE]);
 
 /* What is said in addition of what the library could not undo (enum channel_left), "; ..."; "": nothing was left. Static. */
 const char *session_ending_left(uint32_t left);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MAPS_TEXT_MAX (1 << 20)
@@ -31,7 +32,7 @@ struct start_capture *start_capture_open(const struct start_container *container
 	};
 	c->container = *container;
 	c->frequency_hertz = frequency_hertz;
-	c->proc_fd = c->root_fd = -1;
+	c->proc_fd = c->root_fd = c->pid_fd = -1;
 	snprintf(c->namespace, sizeof c->namespace, "%s", namespace);
 	c->perf = perf_sampler_open(&options, e);
 	c->pump = c->perf ? perf_pump_start(c->perf, e) : NULL;
@@ -57,6 +58,7 @@ void start_capture_free(struct start_capture *c)
 	free(c->main_path);
 	cleanup_fd(&c->proc_fd);
 	cleanup_fd(&c->root_fd);
+	cleanup_fd(&c->pid_fd);
 	free(c);
 }
 
@@ -70,7 +72,7 @@ struct process_read {
 	pid_t pid;
 	struct proc_stat stat;
 	struct proc_status status;
-	int root_fd;
+	int root_fd, pid_fd;
 	char *main_path;
 };
 
@@ -79,6 +81,7 @@ static void process_read_free(void *ctx)
 	struct process_read *r = ctx;
 	cleanup_fd(&r->proc_fd);
 	cleanup_fd(&r->root_fd);
+	cleanup_fd(&r->pid_fd);
 	buf_fini(&r->maps);
 	free(r->main_path);
 	free(r->procs_path);
@@ -102,6 +105,7 @@ static bool read_maps(struct process_read *r, int proc_fd)
 static void read_process(struct process_read *r, pid_t pid)
 {
 	AUTO_FD int proc_fd = proc_open(r->proc_root, pid);
+	AUTO_FD int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* of the same process, if that is there afterwards */
 	char exe[PATH_MAX];
 	if (proc_fd < 0 || !read_maps(r, proc_fd) || proc_read_stat(proc_fd, &r->stat) < 0 || proc_read_status(proc_fd, &r->status) < 0)
 		return;
@@ -110,6 +114,7 @@ static void read_process(struct process_read *r, pid_t pid)
 	r->main_path = n > 0 && (size_t)n < sizeof exe ? mem_strndup(exe, (size_t)n) : NULL;
 	r->root_fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r->proc_fd = steal_fd(&proc_fd);
+	r->pid_fd = steal_fd(&pid_fd);
 }
 
 static void search_group(struct process_read *r)
@@ -144,7 +149,7 @@ static void begin_look(struct start_capture *c, const char *proc_root)
 	char place[APART_PLACE_SIZE];
 	struct process_read *r = mem_alloc(sizeof *r);
 	r->proc_fd = proc_root ? -1 : fcntl(c->proc_fd, F_DUPFD_CLOEXEC, 0);
-	r->root_fd = -1;
+	r->root_fd = r->pid_fd = -1;
 	r->procs_path = proc_root ? mem_printf("%s/cgroup.procs", c->container.dir.path) : NULL;
 	r->proc_root = mem_strdup(proc_root);
 	buf_init(&r->maps, MAPS_TEXT_MAX);
@@ -190,6 +195,7 @@ static void take_process(struct start_capture *c, struct process_read *r)
 	c->main_path = steal_ptr(&r->main_path);
 	c->root_fd = steal_fd(&r->root_fd);
 	c->proc_fd = steal_fd(&r->proc_fd);
+	c->pid_fd = steal_fd(&r->pid_fd);
 }
 
 static void take_maps(struct start_capture *c, struct process_read *r)

@@ -30,6 +30,7 @@ struct start_capture {
 	/* the process, once there is one: */
 	struct target target; /* who it is, as the kernel says; nothing of the runtime's word */
 	int proc_fd, root_fd; /* of the process; -1: none */
+	int pid_fd;           /* the same; -1: none, or the kernel has none */
 	struct buf maps;      /* /proc/PID/maps as it was last */
 	char *main_path;      /* of the executable; NULL: not known */
 	bool ended;           /* the process has, or the container before there was one */

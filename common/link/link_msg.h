@@ -93,6 +93,7 @@ struct link_job {
 	char *container;             /* name if the order had it, else the container id */
 	char *container_id;
 	int64_t pid;                 /* in the container; 0: not known yet */
+	bool process_ended;          /* during the session, or while that began */
 	char *runtime_version;       /* "10.0.12" */
 	char *headline;              /* first line of the diagnosis, <= 80 characters */
 	char *diagnosis;             /* <= 2 KiB, lines separated by \n */

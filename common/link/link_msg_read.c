@@ -163,7 +163,7 @@ static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 	    read_msg_count(obj, "job", "queuePosition", &j->queue_position, e) < 0 ||
 	    read_msg_text(obj, "job", "container", false, LINK_TEXT_NAME, &j->container, e) < 0 ||
 	    read_msg_text(obj, "job", "containerID", false, LINK_TEXT_NAME, &j->container_id, e) < 0 ||
-	    read_msg_count(obj, "job", "pid", &j->pid, e) < 0 ||
+	    read_msg_count(obj, "job", "pid", &j->pid, e) < 0 || jsonx_bool(obj, "job", "processEnded", false, &j->process_ended, e) < 0 ||
 	    read_msg_text(obj, "job", "runtimeVersion", false, LINK_TEXT_NAME, &j->runtime_version, e) < 0 ||
 	    read_msg_text(obj, "job", "headline", false, LINK_TEXT_HEADLINE, &j->headline, e) < 0 ||
 	    read_msg_text(obj, "job", "diagnosis", false, LINK_TEXT_DIAGNOSIS, &j->diagnosis, e) < 0 ||

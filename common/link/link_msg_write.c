@@ -61,6 +61,8 @@ static void write_job(json_t *obj, const struct link_job *j)
 	put_msg_text(obj, "container", j->container, LINK_TEXT_NAME);
 	put_msg_text(obj, "containerID", j->container_id, LINK_TEXT_NAME);
 	put_msg_int(obj, "pid", j->pid);
+	if (j->process_ended)
+		json_object_set_new(obj, "processEnded", json_true());
 	put_msg_text(obj, "runtimeVersion", j->runtime_version, LINK_TEXT_NAME);
 	put_msg_text(obj, "headline", j->headline, LINK_TEXT_HEADLINE);
 	put_msg_text(obj, "diagnosis", j->diagnosis, LINK_TEXT_DIAGNOSIS);

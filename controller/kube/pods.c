@@ -240,17 +240,32 @@ int pods_find_uid(struct kube_client *c, const char *namespace, const struct ses
 	return -1;
 }
 
-int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e)
+static int read_pod(struct kube_client *c, const char *namespace, const char *name, const char *uid, json_t **out, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = namespace, .name = name};
 	AUTO_JSON json_t *doc = NULL;
 	if (kube_get(c, &ref, &doc, e) < 0)
 		return -1;
+	if (strcmp(jsonx_str_at(doc, "metadata.uid", ""), uid) != 0)
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_PodGone, "pod %s/%s: it was replaced by another of the same name", namespace, name);
+	*out = steal_ptr(&doc);
+	return 0;
+}
+
+int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e)
+{
+	AUTO_JSON json_t *doc = NULL;
+	if (read_pod(c, namespace, name, uid, &doc, e) < 0)
+		return -1;
 	pod_info_from_json(doc, out);
-	if (strcmp(out->uid, uid) == 0)
-		return 0;
-	pod_info_fini(out);
-	return err_set_reason(e, ERR_NOT_FOUND, REASON_PodGone, "pod %s/%s: it was replaced by another of the same name", namespace, name);
+	return 0;
+}
+
+int pods_container_end(struct kube_client *c, const char *namespace, const char *name, const char *uid, const char *container_id,
+		       struct container_end *out, struct err *e)
+{
+	AUTO_JSON json_t *doc = NULL;
+	return read_pod(c, namespace, name, uid, &doc, e) < 0 ? -1 : container_end_of_pod(doc, container_id, out);
 }
 
 static int compare_pods(const void *a, const void *b)

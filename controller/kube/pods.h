@@ -4,6 +4,7 @@
 
 #include "common/api/session_spec.h"
 #include "common/link/link_msg.h"
+#include "controller/kube/container_end.h"
 #include "controller/kube/kube_client.h"
 #include "controller/kube/workload.h"
 
@@ -54,6 +55,10 @@ int pods_find_uid(struct kube_client *c, const char *namespace, const struct ses
 
 /* ERR_NOT_FOUND (PodGone) when there is none of this name, or it is another one (another uid). */
 int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e);
+
+/* How the container of this id has ended: 1, filled; 0: the pod's status does not tell (yet). As pods_get(). */
+int pods_container_end(struct kube_client *c, const char *namespace, const char *name, const char *uid, const char *container_id,
+		       struct container_end *out, struct err *e);
 
 /* How many of the first `wanted` are taken: those that no session occupies, if there are any with an agent. Of ranked pods. Pure. */
 size_t pods_take(const struct pod_list *l, size_t wanted);

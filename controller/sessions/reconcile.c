@@ -168,6 +168,8 @@ static int conclude_status(struct work *w, struct err *e)
 	bool ended = session_status_conclude(&w->s, w->now_wall_ms);
 	if (ended && w->s.spec.start == START_NEXT_CONTAINER)
 		reconcile_tell_readiness(w);
+	if (ended)
+		reconcile_tell_end(w);
 	if (w->plan.stage != PLAN_FINISHED && session_object_completed(&w->s)) /* a session may be made with its finalizer, and end without a pod */
 		ended |= session_object_has_finalizer(&w->s);
 	if (ended && !session_object_deleting(&w->s))
@@ -281,6 +283,7 @@ static const struct reconcile_step {
 	{"choose pods", reconcile_choose},
 	{"hold", ensure_finalizer},
 	{"inspect pods", reconcile_inspect},
+	{"learn ends", reconcile_learn_ends},
 	{"compare", reconcile_compare},
 	{"conclude", conclude_status},
 	{"write status", write_status},

@@ -31,6 +31,8 @@ struct work {
 int reconcile_choose(struct work *w, struct err *e);  /* reconcile_pods.c */
 int reconcile_inspect(struct work *w, struct err *e); /* the pods that the plan wants looked at or ordered */
 int reconcile_orders(struct work *w, struct err *e);
+int reconcile_learn_ends(struct work *w, struct err *e); /* reconcile_ends.c */
+void reconcile_tell_end(struct work *w);               /* of a session that has ended */
 void reconcile_tell_readiness(struct work *w); /* reconcile_start.c: of a session that has ended */
 int reconcile_choose_start(struct work *w, struct pod_list *l, struct err *e); /* reconcile_start.c: 1: *l has the pod; 0: it waits */
 int reconcile_check_baseline(struct work *w, struct err *e); /* reconcile_baseline.c */

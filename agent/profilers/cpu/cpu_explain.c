@@ -405,7 +405,7 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 {
 	const struct cpu_capture *c = a->capture;
 	int64_t missing = c->lost_samples + c->dropped;
-	if (c->facts.canceled)
+	if (c->facts.canceled && !c->facts.process_ended) /* said of all profilers alike */
 		add_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9,
 			     c->facts.ended_why ? c->facts.ended_why : "on request");
 	if (c->facts.was_stopped)

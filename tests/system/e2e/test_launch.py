@@ -115,6 +115,21 @@ class Launch(launch.LaunchCase):
         p = self.launch(["--cpu", "3s"], [dotnet.path("net11.0"), "nonsense"])
         _, errors = p.communicate(timeout=60)
         self.assertEqual(p.returncode, 2, errors)
+        self.assertIn("exit code 2", errors)
+        self.nothing_left()
+
+    def test_a_process_that_is_killed(self):
+        p = self.launch(["--cpu", "60s"], [dotnet.path("net10.0"), "hot"])
+        proc.wait_until(lambda: glob.glob(self.tmp + "/.drdotnet-*"), 60, "a session")
+        time.sleep(1)
+        with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+            for child in f.read().split():
+                if os.readlink("/proc/%s/exe" % child).endswith("/Checkout"):
+                    os.kill(int(child), signal.SIGKILL)
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 128 + signal.SIGKILL, errors)
+        self.assertIn("the process ended with exit code 137 (SIGKILL).", errors)
+        self.assertEqual(self.report()["time"]["processExit"], {"code": 137, "signal": "SIGKILL"})
         self.nothing_left()
 
     def test_allocations(self):

@@ -24,12 +24,18 @@ class Starts(test_cluster.ClusterCase):
         proc.wait_until(look, 30, "session %s waits for a container" % name)
 
     def crash(self, object_):
-        """One start of a container that ends before its runtime answers; its exit code."""
+        """One start of a container that ends before its runtime answers: its exit code and its id."""
         words = ["env", "DOTNET_EnableDiagnostics=0", dotnet.path("net10.0"), "nonsense"]  # so that it surely does not
         made = pod.Stranger(self.folder, words, uid=object_["metadata"]["uid"])
         code = made.popen.wait(60)
         made.stop()
-        return code
+        return code, made.container_id
+
+    def set_ended(self, object_, container_id, code, message):
+        """As a kubelet does it that starts the container again."""
+        ended = {"containerID": "containerd://" + container_id, "exitCode": code, "reason": "Error", "message": message}
+        again = {**kube.running_status("app", "0" * 64), "ready": False, "restartCount": 1, "lastState": {"terminated": ended}}
+        self.i.cluster.set_pod_running(object_, {}, containerStatuses=[again])
 
     def report(self, session):
         with open(os.path.join(self.fetch(session), "report.json"), encoding="utf-8") as f:
@@ -122,8 +128,31 @@ class Starts(test_cluster.ClusterCase):
             if start == 5:
                 self.check_what_is_left_of_a_crash(self.succeeded("first"))
                 self.arm("second")
-            self.assertEqual(self.crash(object_), 2)
+            self.assertEqual(self.crash(object_)[0], 2)
         self.check_what_is_left_of_a_crash(self.succeeded("second"))
+
+    def test_a_crash_is_told_with_its_exit_code(self):
+        """By the report, where the kernel tells; by the status, once the kubelet has told of this very container."""
+        self.agent("node-a")
+        object_ = self.pod_object("checkout-1")
+        for name, same in (("first", True), ("second", False)):
+            with self.subTest(name):
+                self.arm(name)
+                code, container = self.crash(object_)
+                time.sleep(1)
+                self.set_ended(object_, container if same else "f" * 64, code,
+                               "Unhandled exception. System.IO.IOException: secret\n   at Shop.Program.Main(String[] args)\n")
+                session = self.succeeded(name)
+                says = "Container app ended: exit code 2; unhandled System.IO.IOException, thrown in Shop.Program.Main"
+                message = self.i.condition(session, "Succeeded")["message"]
+                self.assertEqual(says + "." in message, same, message)
+                self.assertEqual(session["status"]["targets"][0].get("message"), says if same else None)
+                self.assertNotIn("secret", json.dumps(session["status"]))
+                report = self.report(session)
+                known = report["time"].get("processExit")
+                self.assertEqual("the process ended with exit code 2." in report["diagnosis"]["text"], known is not None)
+                if tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 15):
+                    self.assertEqual(known, {"code": 2})
 
     def test_an_agent_that_is_stopped_after_the_start(self):
         """What it samples ends in the kernel, and the report says for how long there was nothing."""

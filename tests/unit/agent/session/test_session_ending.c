@@ -41,6 +41,15 @@ Test(session_ending, says_how_it_ended)
 	}
 }
 
+Test(session_ending, says_with_what_the_process_ended)
+{
+	char text[SESSION_ENDING_EXIT_SIZE];
+	const struct exit_status longest = {true, INT64_MIN, "SIGABRT"};
+	cr_expect_str_eq(session_ending_exit(&(struct exit_status){true, 134, "SIGABRT"}, text), "; exit code 134 (SIGABRT)");
+	cr_expect_str_eq(session_ending_exit(&(struct exit_status){0}, text), "", "not known");
+	cr_expect_str_eq(session_ending_exit(&longest, text), "; exit code -9223372036854775808 (SIGABRT)");
+}
+
 Test(session_ending, who_has_stopped_the_agent_has_not_asked_for_the_sessions_end)
 {
 	cr_expect_eq(session_ending_early(), ENDED_CANCELED);

@@ -12,7 +12,7 @@
 #define REPORT "{\"name\":\"summary.md\",\"mediaType\":\"text/markdown\",\"sizeBytes\":12,\"sha256\":\"" SHA "\",\"delivered\":true}"
 #define JOB_BODY \
 	"\"jobID\":\"job-1\",\"phase\":\"Delivering\",\"reason\":\"Delivering\",\"message\":\"waits\",\"queuePosition\":2,\"container\":\"app\"," \
-	"\"containerID\":\"abc\",\"pid\":7,\"runtimeVersion\":\"10.0.1\",\"headline\":\"84% \xE2\x82\xAC\",\"diagnosis\":\"a\\nb\"," \
+	"\"containerID\":\"abc\",\"pid\":7,\"processEnded\":true,\"runtimeVersion\":\"10.0.1\",\"headline\":\"84% \xE2\x82\xAC\",\"diagnosis\":\"a\\nb\"," \
 	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"maxWaitMicroseconds\":8," \
 	"\"addedCPUMilliseconds\":2," \
 	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5,\"blockingCollections\":6,\"blockingCollectionMicroseconds\":7}," \
@@ -103,6 +103,7 @@ Test(link_msg, fields_stand_where_they_belong)
 	cr_expect_eq(j->phase, JOB_DELIVERING);
 	cr_expect_eq(j->queue_position, 2);
 	cr_expect_eq(j->pid, 7);
+	cr_expect(j->process_ended);
 	cr_expect_str_eq(j->headline, "84% \xE2\x82\xAC");
 	cr_expect_str_eq(j->diagnosis, "a\nb");
 	cr_expect_eq(j->first_sample_wall_ms, 3);
