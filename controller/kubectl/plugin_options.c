@@ -3,7 +3,6 @@
 #include <string.h>
 
 #define FOR(command) (1u << (command))
-#define NAMED (~FOR(PLUGIN_DOCTOR))
 #define REST (FOR(PLUGIN_PROFILE) | FOR(PLUGIN_REPORT) | FOR(PLUGIN_PS) | FOR(PLUGIN_DIFF))
 #define PROFILE FOR(PLUGIN_PROFILE)
 #define LISTS (FOR(PLUGIN_LS) | FOR(PLUGIN_TRIGGERS))
@@ -51,7 +50,7 @@ static const struct option_row rows[] = {
 	TEXT("--server", NULL, "URL", REST, server, NULL, "the controller's REST API (DRDOTNET_SERVER; default: by kubectl port-forward)"),
 	TEXT("--server-ca", NULL, "FILE", REST, server_ca, ":files", "authority of its certificate (default: the system's)"),
 	TEXT("--token-file", NULL, "FILE", REST, token_file, ":files", "a bearer token for it (default: the kubeconfig's)"),
-	TEXT("--namespace", "-n", "NAME", NAMED, namespace, ":namespaces", "the namespace (default: the context's)"),
+	TEXT("--namespace", "-n", "NAME", 0, namespace, ":namespaces", "the namespace (default: the context's)"),
 	TEXT("--system-namespace", NULL, "NAME", 0, system_namespace, ":namespaces", "where Dr-Dotnet is installed (default: drdotnet-system)"),
 	TEXT("--kubeconfig", NULL, "FILE", 0, kubeconfig, ":files", "the kubeconfig (default: KUBECONFIG, ~/.kube/config)"),
 	TEXT("--context", NULL, "NAME", 0, context, ":contexts", "its context (default: the current one)"),
@@ -107,7 +106,7 @@ static const struct option_command commands[] = {
 	{"diff", PLUGIN_DIFF, ":sessions", 2, 2, "diff BEFORE AFTER [--json] [-o FILE]", "compare two sessions",
 	 "BEFORE, AFTER: names of sessions, or report.json files and their folders (with a '/')", NULL},
 	{"triggers", PLUGIN_TRIGGERS, NULL, 0, 0, "triggers [-A] [--watch]", "list what starts sessions by itself", NULL, check_namespaces},
-	{"doctor", PLUGIN_DOCTOR, NULL, 0, 0, "doctor [--json]", "check the installation", NULL, NULL},
+	{"doctor", PLUGIN_DOCTOR, NULL, 0, 0, "doctor [-n NAMESPACE] [--json]", "check the installation, and your rights in a namespace", NULL, NULL},
 };
 
 static const struct option_program program = {
