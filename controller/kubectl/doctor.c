@@ -228,6 +228,7 @@ int doctor(const struct plugin_args *a)
 		if (!a->server)
 			check_plugin_way(&v);
 		check_installation(&v);
+		doctor_check_left_out(&v.findings);
 	}
 	int status = print_findings(&v);
 	for (enum document d = 0; d < DOCUMENTS; d++)

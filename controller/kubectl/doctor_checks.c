@@ -18,7 +18,6 @@
 #define LIST_TEXT_BYTES 1024
 
 static const char install_remedy[] = "Install Dr-Dotnet, or give --system-namespace: docs/install.md.";
-static const char rights_remedy[] = "Ask for the right to look at it; the check was left out.";
 
 /* Says why there is nothing to judge; true: there is not. Who may not look cannot tell; what is not there is `missing` as the caller says. */
 static bool absent(struct doctor_answer a, const char *check, enum doctor_level missing, const char *remedy, struct doctor_findings *out)
@@ -26,7 +25,7 @@ static bool absent(struct doctor_answer a, const char *check, enum doctor_level 
 	if (a.object)
 		return false;
 	if (a.why->kind == ERR_DENIED)
-		doctor_findings_add(out, DOCTOR_WARN, check, rights_remedy, "not allowed to look: %s", a.why->message);
+		doctor_findings_leave_out(out, check);
 	else if (a.why->kind == ERR_NOT_FOUND)
 		doctor_findings_add(out, missing, check, remedy, "missing: %s", a.why->message);
 	else
@@ -98,6 +97,19 @@ void doctor_check_plugin_way(const char *namespace, const char *denied, struct d
 				    "in namespace %s you may not %s", namespace, denied);
 	else
 		doctor_findings_add(out, DOCTOR_OK, check, NULL, "they reach the controller by kubectl port-forward");
+}
+
+void doctor_check_left_out(struct doctor_findings *out)
+{
+	AUTO_BUF struct buf names;
+	buf_init(&names, LIST_TEXT_BYTES);
+	for (size_t i = 0; i < out->left_out_count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", out->left_out[i]);
+	if (names.len)
+		doctor_findings_add(out, DOCTOR_WARN, "not checked",
+				    "Have an administrator run \"kubectl create clusterrolebinding drdotnet-doctor-NAME --clusterrole=drdotnet-doctor --user=NAME\" "
+				    "and \"kubectl -n drdotnet-system create rolebinding drdotnet-doctor-NAME --role=drdotnet-doctor --user=NAME\": docs/rbac.md.",
+				    "you have no right to look at: %s", buf_str(&names));
 }
 
 /* Why a container of this pod does not run, as the kubelet or the scheduler says it: "ImagePullBackOff: ..."; "" when all do. */

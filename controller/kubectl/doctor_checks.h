@@ -40,6 +40,9 @@ void doctor_check_network(struct doctor_answer policies, struct doctor_findings 
 void doctor_check_pod_security(struct doctor_answer namespace, struct doctor_answer daemon_sets, struct doctor_findings *out);
 void doctor_check_admission(struct doctor_answer policy, struct doctor_answer binding, struct doctor_findings *out);
 
+/* Last: one finding that names the checks that were not made for missing rights, if there are any. */
+void doctor_check_left_out(struct doctor_findings *out);
+
 /* Sessions that ended in the last day. */
 void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, struct doctor_findings *out);
 

@@ -26,6 +26,15 @@ void doctor_findings_add(struct doctor_findings *f, enum doctor_level level, con
 	f->items[f->count++] = (struct doctor_finding){level, check, mem_strdup(buf_str(&shown)), remedy};
 }
 
+void doctor_findings_leave_out(struct doctor_findings *f, const char *check)
+{
+	for (size_t i = 0; i < f->left_out_count; i++)
+		if (f->left_out[i] == check)
+			return;
+	if (f->left_out_count < DOCTOR_LEFT_OUT_MAX)
+		f->left_out[f->left_out_count++] = check;
+}
+
 void doctor_findings_fini(struct doctor_findings *f)
 {
 	for (size_t i = 0; i < f->count; i++)

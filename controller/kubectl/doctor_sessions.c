@@ -50,6 +50,10 @@ void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, s
 	struct failures all[REASONS];
 	size_t i, count = 0, recent = 0;
 	json_t *session;
+	if (!sessions.object && sessions.why->kind == ERR_DENIED) {
+		doctor_findings_leave_out(out, check);
+		return;
+	}
 	if (!sessions.object) {
 		doctor_findings_add(out, DOCTOR_WARN, check, NULL, "cannot be listed: %s", sessions.why->message);
 		return;

@@ -139,6 +139,7 @@ static void try_doctor(const json_t *doc)
 	doctor_check_admission(object, object, &f);
 	doctor_check_links(list, list, &f);
 	doctor_check_sessions(list, 1767225600000, &f);
+	doctor_check_left_out(&f);
 	doctor_findings_print(&f, &text);
 	check_printable(&text);
 	AUTO_JSON json_t *json = doctor_findings_json(&f);

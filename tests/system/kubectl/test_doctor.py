@@ -121,11 +121,39 @@ class Doctor(unittest.TestCase):
         code, found = self.doctor(person=nobody)
         self.assertEqual(code, 1)
         self.check(found, "your rights", "FAIL", "namespace default you may not create, get, list, watch, patch, delete")
-        for check in ("sessions' resource", "controller", "leader", "agents", "storage"):
-            self.check(found, check, "WARN", "not allowed to look")
+        left_out = ["sessions' resource", "triggers' resource", "controller", "leader", "agents", "nodes", "storage", "network policy", "pod security",
+                    "admission policy", "recent sessions"]
+        self.check(found, "not checked", "WARN", "^you have no right to look at: %s$" % ", ".join(left_out))
+        self.assertFalse(set(left_out) & set(found))
+        self.assertIn("--clusterrole=drdotnet-doctor", found["not checked"][2])
+        self.assertIn("-n drdotnet-system create rolebinding drdotnet-doctor-NAME --role=drdotnet-doctor", found["not checked"][2])
         self.check(found, "report, ps and diff", "WARN", "in namespace drdotnet-system you may not create pods/portforward, "
                    "get deployments/drdotnet-controller, get configmaps/drdotnet-link-ca")
         self.assertIn("drdotnet-plugin", found["report, ps and diff"][2])
+
+    def test_the_roles_of_the_doctor_are_enough_for_all_checks(self):
+        """An editor of a namespace is well there, and told of the one role that other commands need."""
+        self.cluster.namespace("clinic")
+        editor = plugin.Person(self.folder + "/clinician", self.cluster, ("clinic", "clinician"))
+        code, found = self.doctor("-n", "clinic", person=editor)
+        self.assertEqual(code, 0, found)
+        self.check(found, "your rights", "OK", "all that profiling in namespace clinic needs")
+        self.assertNotIn("recent sessions", found["not checked"][1])
+        who = "--serviceaccount=clinic:clinician"
+        self.cluster.kubectl("create", "clusterrolebinding", "clinician", "--clusterrole=drdotnet-doctor", who)
+        self.addCleanup(self.cluster.kubectl, "delete", "clusterrolebinding", "clinician")
+        self.cluster.kubectl("create", "rolebinding", "clinician", "--role=drdotnet-doctor", who, "-n", SYSTEM)
+        self.addCleanup(self.cluster.kubectl, "delete", "rolebinding", "clinician", "-n", SYSTEM)
+        code, found = self.doctor("-n", "clinic", person=editor)
+        self.assertEqual(code, 0, found)
+        self.assertNotIn("not checked", found)
+        self.assertEqual(set(self.doctor("-n", "clinic")[1]), set(found), "what an administrator gets")
+
+    def test_rights_are_those_in_the_namespace_that_is_named(self):
+        self.cluster.namespace("mine")
+        editor = plugin.Person(self.folder + "/mine", self.cluster, ("mine", "editor"))
+        self.check(self.doctor("-n", "default", person=editor)[1], "your rights", "FAIL", "on sessions in namespace default you may not create")
+        self.check(self.doctor("--namespace=mine", person=editor)[1], "your rights", "OK", "in namespace mine")
 
     def test_an_editor_is_told_of_the_role_that_reports_need(self):
         self.cluster.namespace("shop")

@@ -53,6 +53,29 @@ Test(doctor, the_shipped_admission_policy_is_found_by_what_it_does)
 	doctor_findings_fini(&f);
 }
 
+Test(doctor, what_may_not_be_looked_at_is_named_in_one_line)
+{
+	struct err denied = {.kind = ERR_DENIED, .message = "leases is forbidden"};
+	const struct doctor_answer none = {NULL, &denied};
+	struct doctor_findings f = {0};
+	doctor_check_left_out(&f);
+	cr_expect_eq(f.count, 0);
+	doctor_check_leader(none, NOW_MS, &f);
+	doctor_check_nodes(none, none, &f);
+	doctor_check_admission(none, none, &f);
+	doctor_check_sessions(none, NOW_MS, &f);
+	doctor_check_leader(none, NOW_MS, &f);
+	cr_expect_eq(f.count, 0);
+	doctor_check_left_out(&f);
+	expect(&f, 0, DOCTOR_WARN, "you have no right to look at: leader, nodes, admission policy, recent sessions");
+	cr_expect(strstr(f.items[0].remedy, "--clusterrole=drdotnet-doctor"));
+	cr_expect_eq(doctor_findings_worst(&f), DOCTOR_WARN);
+	for (int i = 0; i < 2 * DOCTOR_LEFT_OUT_MAX; i++)
+		doctor_findings_leave_out(&f, &"more checks than there are, each by its own address"[i]);
+	cr_expect_eq(f.left_out_count, DOCTOR_LEFT_OUT_MAX);
+	doctor_findings_fini(&f);
+}
+
 static void check_controller(json_t *deployment, json_t *pods, json_t *events, enum doctor_level level, const char *part)
 {
 	struct doctor_findings f = {0};
