@@ -45,7 +45,8 @@ static bool put_accessor(struct buf *out, struct span name)
 	return false;
 }
 
-/* The number after the last '_' of "b__3_1", plus one; lambdas are counted from 0. */
+/* The number after the last '_' of "b__3_1": the compiler's own, as traces of exceptions have it. It is not the lambda's place among those in the source:
+ * local functions are counted with them, and a switch is compiled in another order than it is written. The first number tells nothing. */
 static void put_lambda_ordinal(struct buf *out, struct span rest)
 {
 	unsigned long ordinal = 0;
@@ -55,7 +56,7 @@ static void put_lambda_ordinal(struct buf *out, struct span rest)
 	for (; i < rest.n && ordinal < 100000; i++)
 		ordinal = ordinal * 10 + (unsigned long)(rest.s[i] - '0');
 	if (ordinal)
-		buf_printf(out, ".lambda#%lu", ordinal + 1);
+		buf_printf(out, ".lambda_%lu", ordinal);
 	else
 		buf_puts(out, ".lambda");
 }

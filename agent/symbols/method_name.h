@@ -3,7 +3,7 @@
  * are shown where a method is overloaded, native symbols lose their parameters and template arguments.
  *
  *   Shop.Cart+<Compute>d__5 . MoveNext               Shop.Cart.Compute          METHOD_STATE_MACHINE
- *   Shop.Cart+<>c__DisplayClass3_0 . <Total>b__1     Shop.Cart.Total.lambda#2   METHOD_LAMBDA
+ *   Shop.Cart+<>c__DisplayClass3_0 . <Total>b__1     Shop.Cart.Total.lambda_1   METHOD_LAMBDA
  *
  * The parts are outside text: any bytes, any length. The result is valid UTF-8 without control or bidi characters and
  * shorter than METHOD_NAME_SIZE; a cut one ends in an ellipsis. Pure; any thread.

@@ -66,7 +66,7 @@ Test(method_name, what_the_compiler_made_is_undone)
 		 "Shop.Cart.Items.IEnumerator.Reset", 0},
 		/* lambdas, closures and local functions */
 		{"Shop.Cart+<>c", NULL, "<Total>b__3_0", NULL, NULL, "Shop.Cart.Total.lambda", METHOD_LAMBDA},
-		{"Shop.Cart+<>c__DisplayClass3_0", NULL, "<Total>b__1", NULL, NULL, "Shop.Cart.Total.lambda#2", METHOD_LAMBDA},
+		{"Shop.Cart+<>c__DisplayClass3_0", NULL, "<Total>b__1", NULL, NULL, "Shop.Cart.Total.lambda_1", METHOD_LAMBDA},
 		{"Shop.Cart+<>c__DisplayClass3_0`1", "System.Int32", "<Total>b__0", NULL, NULL, "Shop.Cart.Total.lambda", METHOD_LAMBDA},
 		{"Shop.Cart+<>c", NULL, "<.ctor>b__3_0", NULL, NULL, "Shop.Cart.ctor.lambda", METHOD_LAMBDA},
 		{"Shop.Cart", NULL, "<Total>g__Rounded|3_0", NULL, NULL, "Shop.Cart.Total.Rounded", METHOD_LOCAL},
