@@ -13,6 +13,11 @@ double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
 	return a->all.bytes > 0 ? 100 * bytes / a->all.bytes : 0;
 }
 
+const struct frame *alloc_analysis_place(const struct alloc_analysis *a, const struct alloc_sum *site)
+{
+	return site->frame == UINT32_MAX ? NULL : &a->capture->stacks.frames[site->frame];
+}
+
 const char *alloc_analysis_method(const struct alloc_analysis *a, uint32_t method)
 {
 	return method == CPU_NO_METHOD ? NULL : a->base.methods[method].name;
@@ -23,6 +28,7 @@ const char *alloc_analysis_method(const struct alloc_analysis *a, uint32_t metho
 struct placed { /* a stack of the capture */
 	uint32_t node;  /* of its innermost method */
 	uint32_t cause; /* nearest application method */
+	uint32_t frame; /* of the capture: that method's, nearest to the allocation; UINT32_MAX */
 	bool done;
 };
 
@@ -56,7 +62,7 @@ static const struct placed *place_alloc_stack(struct alloc_analysis *a, struct p
 	const struct capture_stack *from = &a->capture->stacks.stacks[stack];
 	if (out->done)
 		return out;
-	*out = (struct placed){.node = STACK_TREE_ROOT, .cause = CPU_NO_METHOD, .done = true};
+	*out = (struct placed){.node = STACK_TREE_ROOT, .cause = CPU_NO_METHOD, .frame = UINT32_MAX, .done = true};
 	if (from->truncated)
 		out->node = stack_tree_child(&a->base.tree, out->node, special_method(a, &p->cut, "[stack cut]"));
 	size_t count = without_runtime(a, methods, cpu_method_table_logical(&p->table, &a->base, from, methods));
@@ -66,6 +72,11 @@ static const struct placed *place_alloc_stack(struct alloc_analysis *a, struct p
 		out->node = stack_tree_child(&a->base.tree, out->node, methods[i]);
 		if (a->base.methods[methods[i]].layer == LAYER_APPLICATION)
 			out->cause = methods[i];
+	}
+	for (uint32_t i = 0; i < from->depth && out->frame == UINT32_MAX && out->cause != CPU_NO_METHOD; i++) {
+		uint32_t frame = a->capture->stacks.stack_frames[from->first + i];
+		if (p->table.method_of[frame] == out->cause)
+			out->frame = frame;
 	}
 	return out;
 }
@@ -86,13 +97,13 @@ static uint32_t allocation_of(struct alloc_analysis *a, struct placing *p, uint3
 struct counted { /* a site of the capture, placed */
 	struct alloc_estimate estimate;
 	const struct alloc_site *site;
-	uint32_t node, cause; /* node: that of the type */
+	uint32_t node, cause, frame; /* node: that of the type */
 };
 
 static void count_site(struct alloc_analysis *a, struct placing *p, const struct alloc_site *s, struct counted *out)
 {
 	const struct placed *at = place_alloc_stack(a, p, s->stack);
-	*out = (struct counted){.site = s, .cause = at->cause};
+	*out = (struct counted){.site = s, .cause = at->cause, .frame = at->frame};
 	out->estimate = s->estimate;
 	alloc_estimate_scale(&out->estimate, a->scale);
 	out->node = stack_tree_child(&a->base.tree, at->node, allocation_of(a, p, s->type));
@@ -148,7 +159,8 @@ static void sum_sites(struct alloc_analysis *a, struct counted *counted, size_t 
 		struct alloc_sum *s = a->site_count ? &a->sites[a->site_count - 1] : NULL;
 		if (!s || !same_sum(s, c)) {
 			s = &a->sites[a->site_count++];
-			*s = (struct alloc_sum){.type = c->site->type, .method = c->cause, .heap = c->site->heap, .stack = c->site->stack};
+			*s = (struct alloc_sum){.type = c->site->type, .method = c->cause, .heap = c->site->heap, .stack = c->site->stack,
+						.frame = UINT32_MAX};
 		}
 		bool same_stack = s->estimate.samples && counted[i - 1].site->stack == c->site->stack;
 		stack_bytes = (same_stack ? stack_bytes : 0) + c->estimate.bytes;
@@ -158,6 +170,30 @@ static void sum_sites(struct alloc_analysis *a, struct counted *counted, size_t 
 			s->stack = c->site->stack;
 			s->stack_bytes = stack_bytes;
 		}
+	}
+}
+
+/* Of each sum the frame with most of its bytes: callers of all kinds may lead to it. As sum_sites() has left both. */
+static void find_alloc_places(struct alloc_analysis *a, const struct counted *counted, size_t count)
+{
+	AUTO_FREE double *by_frame = mem_calloc(a->capture->stacks.frame_count + 1, sizeof *by_frame);
+	size_t begin = 0;
+	for (struct alloc_sum *s = a->sites; begin < count; s++) {
+		size_t end = begin;
+		double most = 0;
+		for (; end < count && same_sum(s, &counted[end]); end++) {
+			uint32_t frame = counted[end].frame;
+			if (frame == UINT32_MAX)
+				continue;
+			by_frame[frame] += counted[end].estimate.bytes;
+			if (by_frame[frame] > most) {
+				most = by_frame[frame];
+				s->frame = frame;
+			}
+		}
+		for (; begin < end; begin++)
+			if (counted[begin].frame != UINT32_MAX)
+				by_frame[counted[begin].frame] = 0;
 	}
 }
 
@@ -278,6 +314,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	give_allocations_to_methods(out);
 	cpu_analysis_order_methods(&out->base);
 	sum_sites(out, counted, c->site_count);
+	find_alloc_places(out, counted, c->site_count);
 	sum_types(out, counted, c->site_count);
 	out->caused = mem_calloc(out->base.method_count + 1, sizeof *out->caused);
 	for (size_t i = 0; i < out->site_count; i++)

@@ -19,6 +19,7 @@ struct alloc_sum { /* of a type, or of a type and a method */
 	uint64_t smallest, largest; /* of a type: sampled objects */
 	uint32_t stack;        /* of a type and a method: the one with most of its bytes */
 	double stack_bytes;
+	uint32_t frame;        /* of a type and a method: the capture's, where the method allocates most of it; UINT32_MAX: not known */
 };
 
 struct alloc_analysis {
@@ -42,6 +43,8 @@ void alloc_analysis_fini(struct alloc_analysis *a);
 /* As the writers of profiles want it; borrows from the analysis and the texts. */
 void alloc_analysis_profile(const struct alloc_analysis *a, const char *subject, const char *headline, struct stack_profile *out);
 double alloc_analysis_percent(const struct alloc_analysis *a, double bytes);
+/* Where a method allocates most of a type; NULL: not known. */
+const struct frame *alloc_analysis_place(const struct alloc_analysis *a, const struct alloc_sum *site);
 const char *alloc_analysis_method(const struct alloc_analysis *a, uint32_t method); /* NULL: CPU_NO_METHOD */
 
 #endif

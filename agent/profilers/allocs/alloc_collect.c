@@ -60,6 +60,8 @@ struct alloc_collect *alloc_collect_new(const struct alloc_collect_options *o)
 	struct alloc_collect *c = mem_alloc(sizeof *c);
 	c->o = *o;
 	c->stacks = site_stacks_new(&o->capture->stacks, o->proc_fd);
+	if (o->il)
+		site_stacks_tell_lines(c->stacks, o->il, o->il_ctx);
 	return c;
 }
 
@@ -258,6 +260,7 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 	end_sampling_round(c);
 	into->time_error = time_error(c);
 	into->stacks.dropped += (int64_t)into->dropped;
+	site_stacks_account(c->stacks, &into->stacks.sources);
 }
 
 uint64_t alloc_collect_samples(const struct alloc_collect *c)

@@ -11,6 +11,8 @@ struct alloc_collect_options {
 	struct alloc_capture *capture; /* filled; outlives the collector */
 	int proc_fd;                   /* /proc/PID, borrowed; -1: none */
 	int64_t started_ns;            /* CLOCK_MONOTONIC */
+	frame_il_fn *il;               /* NULL: frames are told without their lines */
+	void *il_ctx;
 };
 
 struct alloc_collect;

@@ -2,6 +2,7 @@
 
 #include "agent/profilers/allocs/alloc_rules.h"
 #include "agent/report/phrase.h"
+#include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
 #include "common/base/size_text.h"
@@ -148,6 +149,16 @@ static void put_alloc_name(struct buf *out, const char *name)
 	method_name_shorten(name, NAME_CHARS, out);
 }
 
+/* "Orders.cs:118", where the module's symbols told it. */
+static void put_place(const struct alloc_analysis *a, const struct alloc_sum *s, const char *before, struct buf *out)
+{
+	const struct frame *f = alloc_analysis_place(a, s);
+	if (!f || !f->file)
+		return;
+	buf_puts(out, before);
+	frame_place_put(f, out);
+}
+
 /* What the method allocates, by type. */
 static void put_types_of_method(const struct alloc_analysis *a, uint32_t method, struct buf *out)
 {
@@ -163,7 +174,9 @@ static void put_types_of_method(const struct alloc_analysis *a, uint32_t method,
 		phrase_percent(out, part);
 		buf_puts(out, " (");
 		size_text_bytes(out, alloc_whole(s->estimate.bytes / s->estimate.objects));
-		buf_puts(out, " each)");
+		buf_puts(out, " each");
+		put_place(a, s, ", at ", out);
+		buf_putc(out, ')');
 	}
 	buf_puts(out, listed ? ".\n" : "");
 }
@@ -179,6 +192,7 @@ static void put_methods_of_type(const struct alloc_analysis *a, uint32_t type, s
 		put_alloc_name(out, a->base.methods[s->method].name);
 		buf_putc(out, ' ');
 		put_alloc_percent(out, a, s->estimate.bytes);
+		put_place(a, s, " at ", out);
 	}
 	buf_puts(out, listed ? ".\n" : "");
 }
@@ -199,6 +213,7 @@ static void put_next_sites(const struct alloc_analysis *a, uint32_t but, struct 
 		put_alloc_percent(out, a, s->estimate.bytes);
 		buf_puts(out, " as ");
 		put_alloc_name(out, a->capture->types[s->type]);
+		put_place(a, s, " at ", out);
 	}
 	buf_puts(out, listed ? ".\n" : "");
 }

@@ -1,6 +1,7 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
 #include "agent/report/report_json.h"
+#include "agent/stacks/report_lines.h"
 #include "agent/stacks/report_tree.h"
 
 #define TYPES 1000
@@ -105,6 +106,8 @@ static void put_sites(const struct alloc_analysis *a, struct report_file *f)
 		report_json_record(f);
 		jsonw_string(w, "method", alloc_analysis_method(a, s->method));
 		jsonw_string(w, "module", s->method == CPU_NO_METHOD ? "" : a->base.methods[s->method].module);
+		if (alloc_analysis_place(a, s))
+			report_lines_place(f, alloc_analysis_place(a, s));
 		jsonw_string(w, "type", a->capture->types[s->type]);
 		put_estimate(w, &s->estimate);
 		put_percent(w, a, "percent", s->estimate.bytes);
@@ -138,6 +141,7 @@ void alloc_json_write(const void *source, struct report_file *f)
 	report_tree_threads(f, &a->base, "bytes", a->all.bytes);
 	report_tree_timeline(f, &a->base, "bytes", a->timeline, 0);
 	report_tree_methods(f, &a->base, put_method_objects, a);
+	report_lines_symbols(f, &a->capture->stacks.sources);
 	report_tree_json(f, &a->base.tree, a->node_objects);
 	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);

@@ -32,7 +32,8 @@ static int alloc_session_start(struct attached_session *s, struct err *e)
 		return -1;
 	s->started_ns = clock_mono_ns(); /* rates are of the time since */
 	o->collect = alloc_collect_new(
-		&(struct alloc_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns});
+		&(struct alloc_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns,
+						.il = attached_session_ask_il, .il_ctx = s});
 	return 0;
 }
 

@@ -53,7 +53,8 @@ Report.show(r => {
 		{
 			kind: 'table', id: 'sites', title: 'Who allocates what', search: 'Search types and methods', rows: r.sites, empty: 'No allocation was sampled.',
 			columns: [...estimate, {title: 'Type', sort: 'text', cls: 'name', cell: x => ({text: [x.type, badge(x)], sort: x.type})},
-				{title: 'In the application\u2019s method', sort: 'text', cls: 'name', cell: x => ({text: x.method || '(none)', title: x.module})}],
+				{title: 'In the application\u2019s method', sort: 'text', cls: 'name', cell: x => ({
+					text: x.method ? Report.source.frame({name: x.method, place: x.place}) : '(none)', title: x.module, sort: x.method || ''})}],
 		},
 		{
 			kind: 'table', id: 'types', title: 'Types', search: 'Search types', rows: r.types, empty: 'No allocation was sampled.',

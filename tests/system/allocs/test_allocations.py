@@ -39,6 +39,11 @@ def run(case, app, seconds=SESSION_SECONDS, *words):
     return out, text
 
 
+def line_of(words):
+    with open(os.path.join(proc.ROOT, "tests/apps/AllocApp/Sites.cs"), encoding="utf-8") as f:
+        return next(number for number, line in enumerate(f, 1) if words in line)
+
+
 class AllocationsCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
@@ -106,6 +111,9 @@ class Sites:
             self.assertAlmostEqual(site["bytes"] / site["objects"], each, delta=0.02 * each)
             self.assertEqual(site["large"], name == "Large")
             self.assertIn("Shop.Sites." + name, site["stack"][:3])
+            self.assertRegex(site["place"]["file"], r"Sites\.cs$")
+            line = line_of("kept = new long" if name == "Fetch" else "static void %s()" % name)
+            self.assertIn(site["place"]["line"], (line - 1, line) if name == "Fetch" else (line,), "%s, whose loop is one statement of the code" % name)
         order = sorted(truth, key=lambda n: -truth[n]["bytes"])
         for more, less in zip(order, order[1:]):
             a, b = found[more], found[less]

@@ -115,6 +115,32 @@ Test(alloc_analysis, types_methods_and_the_tree)
 	end(&x);
 }
 
+/* Of the line of the method that allocates, not of .NET's below it; the callers of a line add up. */
+Test(alloc_analysis, the_line_that_allocates_most_is_told)
+{
+	struct made_allocs x;
+	begin(&x);
+	add(&x, "a", MAIN "app:Shop.Cart:Total@7;app:Shop.Tax:Compute@10", "byte[]", ALLOC_SMALL, 600, 1000);
+	add(&x, "a", MAIN "app:Shop.Cart:Total@7;app:Shop.Tax:Compute@20;lib:System.GC:Allocate@99", "byte[]", ALLOC_SMALL, 400, 1000);
+	add(&x, "b", MAIN "app:Shop.Cart:Other@8;app:Shop.Tax:Compute@20", "byte[]", ALLOC_SMALL, 400, 1000);
+	add(&x, "b", MAIN "app:Shop.Cart:Other@8;app:Shop.Tax:Compute", "string", ALLOC_SMALL, 20, 1000);
+	add(&x, "b", MAIN "app:Shop.Cart:Other@9", "string", ALLOC_SMALL, 400, 1000);
+	add(&x, "b", "", "string", ALLOC_SMALL, 20, 1000);
+	analyze(&x);
+	cr_assert_eq(x.a.site_count, 4);
+	cr_assert_not_null(alloc_analysis_place(&x.a, &x.a.sites[0]));
+	cr_expect_eq(alloc_analysis_place(&x.a, &x.a.sites[0])->line, 20);
+	cr_expect_eq(alloc_analysis_place(&x.a, &x.a.sites[1])->line, 9);
+	for (size_t i = 2; i < 4; i++) {
+		const struct frame *f = alloc_analysis_place(&x.a, &x.a.sites[i]);
+		cr_expect_eq(f == NULL, x.a.sites[i].method == CPU_NO_METHOD);
+		cr_expect(!f || !f->file, "not known");
+	}
+	cr_expect(strstr(x.d.text, " each, at Cart.cs:20)"), "%s", x.d.text);
+	cr_expect(strstr(x.d.text, "Next: Shop.Cart.Other 22% as string at Cart.cs:9."), "%s", x.d.text);
+	end(&x);
+}
+
 Test(alloc_analysis, async_methods_and_recursion)
 {
 	struct made_allocs x;
