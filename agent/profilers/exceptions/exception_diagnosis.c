@@ -14,6 +14,7 @@
 #define NAME_CHARS 110
 #define LEAST_NAME_CHARS 16
 #define FILE_CHARS 60
+#define LAST_NS 1000000000 /* the last seen so long before the end of a process may have ended it */
 #define NEXT_PERCENT 5.0
 #define WORTH_A_LINE_PERCENT 10.0
 
@@ -53,7 +54,8 @@ static void put_exception_headline(const struct exception_analysis *a, const str
 		put_shortened(line, ": ", d->numbers.again_type.text);
 		put_shortened(line, " in ", d->numbers.again_method.text);
 	} else if (!s) {
-		buf_printf(line, a->capture->counted ? "No new exception was thrown in %.0f s" : "No exception was thrown in %.0f s", a->seconds);
+		const char *which = a->capture->counted ? "new exception" : "exception";
+		buf_printf(line, "No %s was %s in %.0f s", which, a->capture->stacks.facts.process_ended ? "seen" : "thrown", a->seconds);
 	} else {
 		exception_put_rate(line, &d->numbers);
 		buf_puts(line, " exceptions/s, ");
@@ -206,6 +208,42 @@ static void put_exception_quality(const struct exception_analysis *a, struct buf
 	}
 }
 
+/* What may have ended the process: .NET ends with SIGABRT for an exception that nobody catches. NULL: nothing like that was seen. */
+static const struct exception_sum *last_uncaught(const struct exception_analysis *a)
+{
+	const struct session_facts *f = &a->capture->stacks.facts;
+	const struct exception_sum *last = NULL;
+	if (!a->capture->catchers || !f->exit.signal || strcmp(f->exit.signal, "SIGABRT") != 0)
+		return NULL;
+	for (size_t i = 0; i < a->site_count; i++) {
+		const struct exception_sum *s = &a->sites[i];
+		bool uncaught = s->distance == CAUGHT_UNKNOWN, last_round = s->last_ns + LAST_NS >= f->duration_ns;
+		if (uncaught && last_round && (!last || s->last_ns > last->last_ns))
+			last = s;
+	}
+	return last;
+}
+
+/* The library tells of rounds of 0.1 s, and ends with the process. */
+static void put_process_end(const struct exception_analysis *a, struct buf *out)
+{
+	const struct exception_sum *last = last_uncaught(a);
+	if (!a->capture->stacks.facts.process_ended)
+		return;
+	if (last) {
+		buf_puts(out, "No catch block was seen for the last ");
+		put_exception_name(out, a->capture->kinds[last->kind].type);
+		buf_puts(out, last->method == CPU_NO_METHOD ? "" : ", thrown in ");
+		if (last->method != CPU_NO_METHOD)
+			put_exception_name(out, exception_analysis_method(a, last->method));
+		put_throw_line(a, last, out);
+		buf_puts(out, ": .NET ends so for an exception that nobody catches.\n");
+	} else {
+		buf_puts(out, "What was thrown in the last 0.1 s before the process ended may be missing, and so may an exception that ended it: its last log "
+			      "names that.\n");
+	}
+}
+
 void exception_diagnosis_make(const struct exception_analysis *a, struct exception_diagnosis *out)
 {
 	AUTO_BUF struct buf line, text;
@@ -232,6 +270,7 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 		put_exception_remedy(out, &text);
 	}
 	put_exception_quality(a, &text);
+	put_process_end(a, &text);
 	while (text.len && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
 	out->headline = mem_strdup(buf_str(&line));

@@ -244,6 +244,49 @@ Test(exception_analysis, nothing_thrown_is_said)
 	end_bench(&b);
 }
 
+/* The library ends with the process: it does not get to tell of the exception that ended it. */
+Test(exception_analysis, nothing_seen_of_a_process_that_ended_is_not_nothing_thrown)
+{
+	begin_bench(&b);
+	b.capture.stacks.facts.process_ended = true;
+	analyze_bench(&b);
+	cr_expect_str_eq(b.d.headline, "No exception was seen in 2 s");
+	cr_expect(strstr(b.d.text, "the last 0.1 s before the process ended may be missing"), "%s", b.d.text);
+	end_bench(&b);
+}
+
+Test(exception_analysis, the_last_exception_that_nobody_caught_is_told)
+{
+	static const struct {
+		const char *signal;
+		int64_t duration_ns;
+		uint16_t last; /* flags */
+		bool told;
+	} rows[] = {
+		{"SIGABRT", 1500000000, 0, true}, {"SIGABRT", 5000000000, 0, false}, {"SIGKILL", 1500000000, 0, false}, {NULL, 1500000000, 0, false},
+		{"SIGABRT", 1500000000, CHANNEL_EXCEPTION_CAUGHT, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		begin_bench(&b);
+		b.capture.stacks.facts.process_ended = true;
+		b.capture.stacks.facts.exit = (struct exit_status){true, 134, rows[i].signal};
+		b.capture.stacks.facts.duration_ns = rows[i].duration_ns;
+		b.capture.catchers = true;
+		give_kind(&b, 1, "Shop.OrderException", "");
+		give_kind(&b, 2, "Shop.LastException", "");
+		give_site(&b, 10, 1, 0, STACK(CHECK, RUN), 9);
+		give_site(&b, 11, 10, CHANNEL_EXCEPTION_CAUGHT, STACK(RUN), 9);
+		give_site(&b, 12, 2, 0, STACK(PARSE, MAIN), 1);
+		if (rows[i].last)
+			give_site(&b, 13, 12, rows[i].last, STACK(MAIN), 1);
+		analyze_bench(&b);
+		cr_expect_eq(strstr(b.d.text, "No catch block was seen for the last Shop.LastException, thrown in Shop.Cart.Parse: .NET ends so") != NULL,
+			     rows[i].told, "%zu: %s", i, b.d.text);
+		cr_expect_eq(strstr(b.d.text, "may be missing") != NULL, !rows[i].told, "%zu: %s", i, b.d.text);
+		end_bench(&b);
+	}
+}
+
 /* Kinds that never came, catches of sites that are not known, a catch of itself. */
 Test(exception_analysis, frames_that_do_not_fit_together_are_survived)
 {
