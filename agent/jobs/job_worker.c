@@ -152,9 +152,7 @@ static const char *order_container_name(const struct link_order *o, const struct
 		if (strcmp(o->containers[i].id, t->container_id) == 0)
 			return o->containers[i].name;
 	}
-	if (t->container_id)
-		return t->container_id;
-	return t->container_name ? t->container_name : o->container_count == 1 ? o->containers[0].name : NULL;
+	return t->container_id ? t->container_id : t->container_name ? t->container_name : o->container_count == 1 ? o->containers[0].name : NULL;
 }
 
 /* Without a common pid namespace the order tells which container it is: the one of its name, else the only one. */

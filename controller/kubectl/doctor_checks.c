@@ -107,8 +107,9 @@ void doctor_check_left_out(struct doctor_findings *out)
 		buf_printf(&names, "%s%s", i ? ", " : "", out->left_out[i]);
 	if (names.len)
 		doctor_findings_add(out, DOCTOR_WARN, "not checked",
-				    "Have an administrator run \"kubectl create clusterrolebinding drdotnet-doctor-NAME --clusterrole=drdotnet-doctor --user=NAME\" "
-				    "and \"kubectl -n drdotnet-system create rolebinding drdotnet-doctor-NAME --role=drdotnet-doctor --user=NAME\": docs/rbac.md.",
+				    "Have an administrator run "
+				    "\"kubectl create clusterrolebinding drdotnet-doctor-NAME --clusterrole=drdotnet-doctor --user=NAME\" and "
+				    "\"kubectl -n drdotnet-system create rolebinding drdotnet-doctor-NAME --role=drdotnet-doctor --user=NAME\": docs/rbac.md.",
 				    "you have no right to look at: %s", buf_str(&names));
 }
 

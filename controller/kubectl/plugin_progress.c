@@ -137,6 +137,7 @@ static void put_progress_target(const json_t *target, const struct term_page *pa
 	AUTO_BUF struct buf line;
 	buf_init(&line, LINE_MAX_BYTES);
 	const char *phase = jsonx_str_at(target, "phase", ""), *reason = jsonx_str_at(target, "reason", "");
+	const char *message = jsonx_str_at(target, "message", "");
 	buf_puts(&line, "pod ");
 	put_outside(&line, jsonx_str_at(target, "podName", "?"), NAME_MAX_BYTES);
 	buf_puts(&line, " on ");
@@ -146,8 +147,10 @@ static void put_progress_target(const json_t *target, const struct term_page *pa
 	if (strcmp(phase, "Succeeded") != 0 && reason[0]) {
 		buf_puts(&line, ", ");
 		put_outside(&line, reason, 60);
+	}
+	if (message[0]) { /* of one that has succeeded, too: how its container ended */
 		buf_puts(&line, ": ");
-		put_outside(&line, jsonx_str_at(target, "message", ""), MESSAGE_MAX_BYTES);
+		put_outside(&line, message, MESSAGE_MAX_BYTES);
 	}
 	buf_putc(out, '\n');
 	term_text_wrapped(page, buf_str(&line), 0, CONTINUED, out);

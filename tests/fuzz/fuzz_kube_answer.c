@@ -32,12 +32,27 @@ static void observe_pod(const json_t *doc)
 	}
 }
 
+/* Whatever the words of a container are, nothing but names comes of them. */
+static void read_end(const json_t *doc)
+{
+	struct container_end end;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 1024);
+	if (!container_end_of_pod(doc, "ab", &end))
+		return;
+	check(end.exit.known && !strpbrk(end.exception, " \n\t\x1b") && !strpbrk(end.thrown_in, " \n\t\x1b("));
+	check(!end.thrown_in[0] || end.exception[0]);
+	container_end_text(&end, &text);
+	check(text.len > 0 && !text.full);
+}
+
 static void read_pod(const json_t *doc)
 {
 	struct pod_info p;
 	pod_info_from_json(doc, &p);
 	pod_info_fini(&p);
 	observe_pod(doc);
+	read_end(doc);
 }
 
 /* What we would write after having seen it reads as what was meant. */

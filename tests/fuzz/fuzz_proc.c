@@ -3,6 +3,7 @@
 #include "agent/host/file_locks.h"
 #include "agent/host/listening.h"
 #include "agent/host/proc.h"
+#include "agent/host/process_exit.h"
 #include "agent/target/gc_settings.h"
 #include "tests/fuzz/fuzz_tools.h"
 
@@ -61,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (data[0] % 4) {
 	case 0:
 		if (proc_parse_stat(text, &stat) == 0 && strlen(stat.comm) >= sizeof stat.comm)
+			abort();
+		if (process_exit_parse_stat(text) < -1 || process_exit_parse_stat(text) > 0xffff)
 			abort();
 		if (proc_parse_schedstat(text) < -1 || proc_parse_pressure(text) < -1 || proc_parse_descriptor_limit(text) < -1)
 			abort();

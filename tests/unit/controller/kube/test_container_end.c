@@ -41,7 +41,8 @@ Test(container_end, is_told_of_the_instance_that_was_asked_for)
 Test(container_end, is_told_with_the_exception)
 {
 	expect_of(POD("\"state\":" TERMINATED("ab", "\"exitCode\":134,\"reason\":\"Error\",\"message\":\"warn: x\\n"
-					     "Unhandled exception. System.IO.IOException: no: \\u00e9 secret\\n   at Shop.Program.Main(String[] a) in /s/P.cs:line 9\\n\"")),
+					     "Unhandled exception. System.IO.IOException: no: \\u00e9 secret\\n"
+					     "   at Shop.Program.Main(String[] a) in /s/P.cs:line 9\\n\"")),
 		  "ab", "app ended: exit code 134 (SIGABRT); unhandled System.IO.IOException, thrown in Shop.Program.Main");
 }
 

@@ -327,12 +327,13 @@ Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 					 "{\"podName\":\"a\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":["
 					 "{\"name\":\"x.md\",\"url\":\"http://h/p/x.md\"},{\"name\":\"y\",\"url\":\"http://h/p/y\"}]},"
 					 "{\"podName\":\"b\",\"nodeName\":\"n\",\"phase\":\"Failed\",\"reason\":\"NativeAOT\",\"message\":\"no\"},"
-					 "{\"podName\":\"c\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":[{\"name\":\"z\"}]}]}}");
+					 "{\"podName\":\"c\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reason\":\"Completed\","
+					 "\"message\":\"Container c ended: exit code 3\",\"reports\":[{\"name\":\"z\"}]}]}}");
 	AUTO_BUF struct buf text;
 	buf_init(&text, 65536);
 	cr_assert_eq(plugin_progress_result(session, &(struct term_page){0}, &text), 0);
 	cr_expect_str_eq(buf_str(&text), "80%\nof \\x1b CPU\n\ncompared with b:\nIt\ngrew.\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
-					 "pod b on n: Failed, NativeAOT: no\n\npod c on n: Succeeded\n  reports: z\n");
+					 "pod b on n: Failed, NativeAOT: no\n\npod c on n: Succeeded: Container c ended: exit code 3\n  reports: z\n");
 }
 
 Test(plugin_progress, sets_the_diagnosis_for_a_terminal)
