@@ -183,7 +183,8 @@ class Plugin(unittest.TestCase):
         found = {f["check"]: f for f in answer["findings"]}
         for check in ("sessions' resource", "triggers' resource", "your rights", "leader"):
             self.assertEqual(found[check]["state"], "OK", found[check])
-        for words, expected in (([""], "profile"), (["profile", "--freq"], "--frequency"), (["profile", "--profiler", ""], "CPUHotpaths")):
+        for words, expected in (([""], "profile"), (["profile", "--freq"], "--frequency"), (["profile", "--profiler", ""], "CPUHotpaths"),
+                                (["doctor", "--name"], "--namespace"), (["doctor", "-n", "kube-sys"], "kube-system")):
             done = subprocess.run([os.path.join(proc.ROOT, "deploy/completion/kubectl_complete-drdotnet"), *words], env={**os.environ, **admin.env},
                                   capture_output=True, text=True, timeout=60)
             self.assertIn(expected, done.stdout.splitlines(), words)
