@@ -12,6 +12,8 @@
 #include "common/base/step.h"
 #include "common/proto/channel.h"
 
+#include <string.h>
+
 #define SOCKET_NAME "c"
 #define ATTACH_TIMEOUT_MS 5000
 #define OTHER_SESSION_MS 6000   /* the runtime's slowest way out takes 5 s */
@@ -171,12 +173,22 @@ failed:
 	return -1;
 }
 
+/* musl unmaps no library: there it is out of the process when it has let go of its own file. */
+static bool stays_unused(const struct target *t)
+{
+	return t->rid && strstr(t->rid, "-musl-") && t->mode == AGENT_MODE_HOST_PID && !stage_library_serves(t);
+}
+
 /* Waits until the library is out of the process, as far as can be seen. */
-static int wait_unmapped(const struct session_attach *a, const struct target *t, struct err *e)
+static int wait_unmapped(const struct session_attach *a, const struct target *t, uint32_t *left, struct err *e)
 {
 	int64_t began_ms = clock_mono_ms(), ran_ms = began_ms; /* when it was seen last that the process can run */
 	while (target_alive(t) && stage_library_mapped(t, a->stage.library_name)) {
 		int64_t now_ms = clock_mono_ms();
+		if (stays_unused(t)) {
+			*left |= CHANNEL_LEFT_UNUSED;
+			return 0;
+		}
 		if (now_ms - ran_ms >= STOPPED_PATIENCE_MS / 2 && !target_stopped(t))
 			ran_ms = now_ms;
 		if (now_ms - ran_ms >= STOPPED_PATIENCE_MS)
@@ -213,7 +225,7 @@ int session_attach_end(struct session_attach *a, const struct target *t, struct 
 	}
 	profiler_channel_free(a->channel);
 	a->channel = NULL;
-	int rc = a->asked && !(stats->left & CHANNEL_LEFT_MAPPED) ? wait_unmapped(a, t, &a->stays) : 0;
+	int rc = a->asked && !(stats->left & CHANNEL_LEFT_MAPPED) ? wait_unmapped(a, t, &stats->left, &a->stays) : 0;
 	a->asked = false;
 	if (rc < 0 && e)
 		*e = a->stays;

@@ -193,7 +193,7 @@ static void put_limits_json(const struct limits *l, struct report_file *f)
 
 static void put_left_json(uint32_t left, struct json_writer *w)
 {
-	static const char *const names[] = {"events", "mappedLibrary", "activityTracking"}; /* by the bits of enum channel_left */
+	static const char *const names[] = {"events", "mappedLibrary", "activityTracking", "unusedLibrary"}; /* by the bits of enum channel_left */
 
 	jsonw_array(w, "left");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

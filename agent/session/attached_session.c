@@ -240,7 +240,7 @@ void attached_session_detach(struct attached_session *s)
 		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
 		s->out->left_behind = true;
 	}
-	if (*session_ending_left(stats.left))
+	if (*session_ending_left(stats.left & ~(uint32_t)CHANNEL_LEFT_UNUSED))
 		LOG_WARN("session", "the library could not undo all of what it did", LOG_S("left", session_ending_left(stats.left) + 2),
 			 LOG_I("pid", s->q->target->pid));
 	add_stats(&s->stats, &stats);

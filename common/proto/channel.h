@@ -177,6 +177,7 @@ enum channel_left {
 	CHANNEL_LEFT_EVENTS = 1, /* the runtime would not end an EventPipe session: it goes on to make its events */
 	CHANNEL_LEFT_MAPPED = 2, /* the library's code, which a thread or a signal handler of others may still enter */
 	CHANNEL_LEFT_TRACKING = 4, /* the runtime's ActivityTracker: once on, for events that carry an activity, it stays on until the process ends */
+	CHANNEL_LEFT_UNUSED = 8, /* the agent's word: the library's code, that nobody enters any more: musl unmaps no library */
 };
 
 /* STATS (answer to STATS_REQUEST) and DETACHING (the runtime has agreed): the library's own account. */

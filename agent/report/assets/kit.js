@@ -331,6 +331,7 @@ const Report = (() => {
 		events: 'the runtime goes on to make the events of this session: it would not end them',
 		mappedLibrary: 'the profiler\'s library is mapped until the process ends, without a thread',
 		activityTracking: 'the runtime\'s activity tracking stays on until the process ends: who listens to its event sources later pays for it',
+		unusedLibrary: 'the profiler\'s library is mapped until the process ends, inactive: the C library of Alpine (musl) unmaps none',
 	};
 	function costRows(r) {
 		const c = r.cost, n = c.blockingCollections;

@@ -1,5 +1,6 @@
 #include "agent/session/session_ending.h"
 #include "common/api/reason.h"
+#include "common/proto/channel.h"
 
 #include <criterion/criterion.h>
 
@@ -48,6 +49,13 @@ Test(session_ending, says_with_what_the_process_ended)
 	cr_expect_str_eq(session_ending_exit(&(struct exit_status){true, 134, "SIGABRT"}, text), "; exit code 134 (SIGABRT)");
 	cr_expect_str_eq(session_ending_exit(&(struct exit_status){0}, text), "", "not known");
 	cr_expect_str_eq(session_ending_exit(&longest, text), "; exit code -9223372036854775808 (SIGABRT)");
+}
+
+Test(session_ending, says_what_stays_and_why)
+{
+	cr_expect_str_eq(session_ending_left(0), "");
+	cr_expect(strstr(session_ending_left(CHANNEL_LEFT_UNUSED), "musl"));
+	cr_expect(strstr(session_ending_left(CHANNEL_LEFT_UNUSED | CHANNEL_LEFT_MAPPED), "another party"), "what may do harm comes first");
 }
 
 Test(session_ending, who_has_stopped_the_agent_has_not_asked_for_the_sessions_end)
