@@ -232,6 +232,22 @@ static void find_workers(const struct cpu_capture *c, struct wait_join *j)
 	}
 }
 
+/* A stack that says nothing is none. */
+static void leave_out_unknown(struct wait_join *j)
+{
+	size_t kept = 0, timed = 0;
+	for (size_t i = 0; i < j->count; i++) {
+		if (j->list[i].meaning.kind == WAIT_KIND_UNKNOWN) {
+			j->unseen_ns += j->list[i].ns;
+			continue;
+		}
+		timed += i < j->timed_count;
+		j->list[kept++] = j->list[i];
+	}
+	j->count = kept;
+	j->timed_count = timed;
+}
+
 void wait_join_make(const struct wait_capture *c, struct wait_join *out)
 {
 	*out = (struct wait_join){.list = mem_calloc(c->log->wait_count + 1, sizeof *out->list)};
@@ -257,6 +273,7 @@ void wait_join_make(const struct wait_capture *c, struct wait_join *out)
 		if (is_part_of_a_wait(out->list[i].wait, &out->list[i].meaning))
 			out->list[i].count = 0;
 	}
+	leave_out_unknown(out);
 }
 
 void wait_join_fini(struct wait_join *j)

@@ -156,8 +156,10 @@ static void native_meaning(const struct frame *frames, const uint32_t *stack, si
 	}
 	if (own)
 		*out = (struct wait_meaning){WAIT_KIND_NATIVE, true, "the profiler's own thread"};
-	else if (!managed && (runtime || !other)) /* as good as all threads of an application that has none of its own */
-		*out = (struct wait_meaning){WAIT_KIND_RUNTIME, runtime, runtime ? "threads of the runtime" : "no managed code"};
+	else if (!managed && runtime) /* as good as all threads of an application that has none of its own */
+		*out = (struct wait_meaning){WAIT_KIND_RUNTIME, true, "threads of the runtime"};
+	else if (!managed && !other) /* the C library's frames alone: the stack broke off there */
+		*out = (struct wait_meaning){WAIT_KIND_UNKNOWN, false, "no stack"};
 	else if (other && !runtime)
 		*out = (struct wait_meaning){WAIT_KIND_NATIVE, !managed, managed ? "native code" : "threads of native libraries"};
 	else

@@ -189,6 +189,22 @@ Test(wait_analysis, the_text_says_what_waits_and_what_idles)
 	teardown(&m, &a);
 }
 
+Test(wait_analysis, a_stack_that_broke_off_in_the_c_library_tells_nothing)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	const struct frame libc = {.kind = FRAME_NATIVE, .module = (char[]){"libc.so"}, .type = (char[]){""}, .method = (char[]){"memset"}};
+	uint32_t alone = capture_add_frame(m.builder, &libc), broken = capture_add_stack(m.builder, &alone, 1, false);
+	add_wait(&m, 1, 0, 4000, broken);
+	add_wait(&m, 0, 0, 1000, m.blocked);
+	analyse(&m, &a);
+	cr_expect_float_eq(a.waiting_ns, 1e9, 1e6);
+	cr_expect_float_eq(a.unseen_ns, 4e9, 1e6);
+	cr_expect_eq(a.place_count, 1);
+	teardown(&m, &a);
+}
+
 Test(wait_analysis, an_empty_capture_is_idle)
 {
 	struct made m;

@@ -51,6 +51,10 @@ static const struct {
 	enum wait_kind kind;
 	bool idle;
 } cases[] = {
+	{{"libc", "coreclr"}, WAIT_KIND_RUNTIME, true},
+	{{"libc"}, WAIT_KIND_UNKNOWN, false}, /* broken off: it may be anybody's */
+	{{"libc", "lib:libgrpc_csharp_ext.so"}, WAIT_KIND_NATIVE, true},
+	{{MONITOR_WAIT, "System.Threading.Condition::Wait", APP}, WAIT_KIND_EVENT, false},
 	{{MONITOR_WAIT, APP}, WAIT_KIND_EVENT, false},
 	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", "app:Shop.Program::<Main>"}, WAIT_KIND_TASK, true},
 	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", "app:Shop.Program::<Main>$"}, WAIT_KIND_TASK, false},
