@@ -30,7 +30,7 @@ static const struct exception_numbers *exception_numbers_in(const void *numbers)
 void exception_put_number(struct buf *out, double per_second)
 {
 	if (per_second >= 1000) {
-		unsigned long long whole = (unsigned long long)(per_second + 0.5);
+		unsigned long long whole = (unsigned long long)(fmin(per_second, 1e18) + 0.5); /* a library may claim any number */
 		if (whole >= 1000000)
 			buf_printf(out, "%llu,%03llu,%03llu", whole / 1000000, whole / 1000 % 1000, whole % 1000);
 		else
