@@ -10,15 +10,31 @@ struct heap_share heap_share_of(const struct cgroup_cpu *before, const struct cg
 	};
 }
 
-/* Its thread runs for the limit's part of each period, and stands for the rest. */
-static uint64_t stretch(uint64_t us, const struct heap_share *s)
+/* Its thread runs for the limit's part of each period, and stands for the rest. `left_us`: of that part, when it begins. */
+static uint64_t stretch(uint64_t us, const struct heap_share *s, uint64_t left_us)
 {
-	if (s->limit_millicores <= 0 || us == 0)
-		return us;
-	uint64_t first_us = s->used_up ? HEAP_SHARE_PERIOD_US : 0, runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
+	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
 	uint64_t stands_us = runs_us < HEAP_SHARE_PERIOD_US ? HEAP_SHARE_PERIOD_US - runs_us : 0;
 
-	return first_us + us + (us - 1) / (runs_us ? runs_us : 1) * stands_us;
+	if (us <= left_us)
+		return us;
+	return us + (s->used_up ? HEAP_SHARE_PERIOD_US : stands_us) + (us - left_us - 1) / (runs_us ? runs_us : 1) * stands_us;
+}
+
+/* What can be given up: where the application uses the limit up itself, half of it is left on the average when it is stopped. */
+static uint64_t stretch_walk(uint64_t us, const struct heap_share *s)
+{
+	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
+
+	return s->limit_millicores <= 0 ? us : stretch(us, s, s->used_up ? runs_us / 2 : runs_us);
+}
+
+/* What cannot: it may be that nothing is left. */
+static uint64_t stretch_collection(uint64_t us, const struct heap_share *s)
+{
+	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
+
+	return s->limit_millicores <= 0 ? us : stretch(us, s, s->used_up ? 0 : runs_us);
 }
 
 static uint64_t as_crowded_as_the_look(uint64_t us, const struct heap_prediction *p)
@@ -34,10 +50,10 @@ void heap_share_predict(struct heap_prediction *p, const struct heap_share *s)
 {
 	uint64_t crowded_us = as_crowded_as_the_look(p->collection_us, p);
 
-	p->walk_us = stretch(p->walk_us, s);
-	p->types_us = stretch(p->types_us, s);
-	p->stacks_us = stretch(p->stacks_us, s);
-	p->collection_us = stretch(p->collection_us, s);
+	p->walk_us = stretch_walk(p->walk_us, s);
+	p->types_us = stretch_walk(p->types_us, s);
+	p->stacks_us = stretch_walk(p->stacks_us, s);
+	p->collection_us = stretch_collection(p->collection_us, s);
 	if (p->collection_us < crowded_us)
 		p->collection_us = crowded_us;
 }
@@ -59,4 +75,6 @@ void heap_share_least(struct heap_prediction *p, const struct heap_prediction *o
 	p->collection_us = min_u64(p->collection_us, other->collection_us);
 	p->types_us = min_u64(p->types_us, other->types_us);
 	p->stacks_us = min_u64(p->stacks_us, other->stacks_us);
+	p->objects = min_u64(p->objects, other->objects);
+	p->heap_bytes = min_u64(p->heap_bytes, other->heap_bytes);
 }

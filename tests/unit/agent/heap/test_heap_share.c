@@ -9,19 +9,22 @@ Test(heap_share, a_limit_below_a_processor_makes_a_stop_stand_for_the_rest_of_ea
 	static const struct {
 		int64_t limit_millicores;
 		bool used_up;
-		uint64_t walk_ms, predicted_ms;
+		uint64_t needs_ms, walk_ms, collection_ms; /* the longest that it may be: it cannot be given up */
 	} rows[] = {
-		{-1, false, 100, 100},  {0, false, 100, 100},   {1000, false, 300, 300}, {4000, false, 300, 300}, {500, false, 0, 0},
-		{500, false, 50, 50},   {500, false, 51, 101},  {500, false, 100, 150},  {500, false, 231, 431},  {500, true, 40, 140},
-		{500, true, 100, 250},  {4000, true, 100, 200}, {250, false, 100, 325},  {1, false, 2, 1900}, {-1, true, 100, 100},
+		{-1, false, 100, 100, 100}, {0, false, 100, 100, 100}, {1000, false, 300, 300, 300}, {4000, false, 300, 300, 300}, {500, false, 0, 0, 0},
+		{500, false, 50, 50, 50}, {500, false, 51, 101, 101}, {500, false, 100, 150, 150}, {500, false, 231, 431, 431}, {500, true, 0, 0, 0},
+		{500, true, 25, 25, 125}, {500, true, 26, 126, 126}, {500, true, 40, 140, 140}, {500, true, 100, 250, 250}, {4000, true, 100, 100, 200},
+		{4000, true, 201, 301, 301}, {250, false, 100, 325, 325}, {1, false, 2, 1900, 1900}, {-1, true, 100, 100, 100},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct heap_share s = {rows[i].limit_millicores, rows[i].used_up};
-		struct heap_prediction p = {.walk_us = rows[i].walk_ms * MS, .types_us = rows[i].walk_ms * MS, .collection_us = rows[i].walk_ms * MS};
+		uint64_t us = rows[i].needs_ms * MS;
+		struct heap_prediction p = {.walk_us = us, .types_us = us, .stacks_us = us, .collection_us = us};
 		heap_share_predict(&p, &s);
-		cr_expect(p.walk_us / MS == rows[i].predicted_ms && p.types_us == p.walk_us && p.collection_us == p.walk_us, "%lld, %llu ms: %llu us",
-			  (long long)rows[i].limit_millicores, (unsigned long long)rows[i].walk_ms, (unsigned long long)p.walk_us);
+		cr_expect(p.walk_us / MS == rows[i].walk_ms && p.types_us == p.walk_us && p.stacks_us == p.walk_us, "row %zu: %llu us", i,
+			  (unsigned long long)p.walk_us);
+		cr_expect_eq(p.collection_us / MS, rows[i].collection_ms, "row %zu: %llu us", i, (unsigned long long)p.collection_us);
 	}
 }
 
@@ -67,6 +70,11 @@ Test(heap_share, the_least_of_two_looks_that_saw_something)
 
 	heap_share_least(&p, &fast);
 	cr_expect(p.walk_us == 300 && p.collection_us == 2700 && p.types_us == 80 && p.objects == 5);
+	p = fast;
+	heap_share_least(&p, &slow);
+	cr_expect_eq(p.objects, 5, "a heap of which little was seen is taken for larger than it is");
+	p = slow;
+	heap_share_least(&p, &fast);
 	heap_share_least(&p, &nothing);
 	cr_expect(p.walk_us == 300 && p.collection_us == 2700);
 	p = nothing;
