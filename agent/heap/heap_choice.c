@@ -126,6 +126,18 @@ int heap_choice_make(const struct heap_prediction *p, const struct heap_walk_opt
 	return late ? too_large(p, o, us, e) : heap_choice_too_large_here(p->objects, &lack, e);
 }
 
+bool heap_choice_falls_short(const struct heap_prediction *p, const struct heap_walk_options *o, const struct heap_room *room)
+{
+	bool can_collect = p->flags & HEAP_CAN_COLLECT, can_walk = p->flags & HEAP_CAN_WALK;
+	struct heap_lack lack = predicted_lack(p, o, room);
+	struct heap_choice c;
+	int64_t us;
+
+	if (o->types_only || (!can_collect && (o->roots == HEAP_ROOTS_EXACT || !can_walk)))
+		return false;
+	return lack.limit_bytes || lack.file_bytes || choose_graph(p, o->roots, o->budget_ms, &us, &c) != 0;
+}
+
 void heap_choice_revise(struct heap_prediction *p, uint64_t objects)
 {
 	if (!p->objects)

@@ -18,6 +18,10 @@ struct heap_choice {
 int heap_choice_make(const struct heap_prediction *p, const struct heap_walk_options *o, const struct heap_room *room, struct heap_choice *out,
 		     struct err *e);
 
+/* Whether the way that was asked for, or with HEAP_ROOTS_AUTO any that shows holders, does not fit by this prediction: another look at the heap may
+ * say otherwise. false where it is impossible for other reasons. */
+bool heap_choice_falls_short(const struct heap_prediction *p, const struct heap_walk_options *o, const struct heap_room *room);
+
 /* What was predicted, when all objects have been counted: there may be fewer of them, and the graph fits after all. */
 void heap_choice_revise(struct heap_prediction *p, uint64_t objects);
 

@@ -150,13 +150,13 @@ int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, st
 	return await_heap_answer(c, HEAP_FRAME_RING_READY, "map the heap walk's memory", deadline_ms, e);
 }
 
-int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_prediction *out, int64_t deadline_ms, struct err *e)
+int heap_client_predict(struct heap_client *c, const struct heap_predict_request *q, struct heap_prediction *out, int64_t deadline_ms, struct err *e)
 {
-	uint8_t payload[8];
+	uint8_t payload[16];
 	struct wire_writer w;
 
 	wire_writer_init(&w, payload, sizeof payload);
-	wire_put_u64(&w, budget_us);
+	heap_put_predict_request(&w, q);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, payload, w.pos, e) < 0 ||
 	    await_heap_stop(c, HEAP_FRAME_PREDICTION, "look at the heap", deadline_ms, e) < 0)
 		return -1;

@@ -27,7 +27,7 @@ int heap_client_frame(void *ctx, const struct channel_frame *f, struct err *e);
 
 /* -1: refused by the library, not answered in time, or the channel is over. */
 int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, struct err *e);
-int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_prediction *out, int64_t deadline_ms, struct err *e);
+int heap_client_predict(struct heap_client *c, const struct heap_predict_request *q, struct heap_prediction *out, int64_t deadline_ms, struct err *e);
 int heap_client_walk(struct heap_client *c, const struct heap_walk_request *q, struct heap_walked *out, int64_t deadline_ms, struct err *e);
 /* At most HEAP_FRAME_MAX_IDS at once; the names come to on_type; functions: profiler_channel_function(). */
 int heap_client_name_types(struct heap_client *c, const uint64_t *class_ids, size_t count, int64_t deadline_ms, struct err *e);

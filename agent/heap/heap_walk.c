@@ -35,7 +35,7 @@ struct walk {
 	struct heap_client client;
 	struct heap_drain *drain;
 	struct heap_prediction prediction;
-	struct heap_room room;
+	struct heap_surroundings around;
 	struct heap_choice choice;
 	bool may_count; /* where the graph's ways come to nothing */
 	struct heap_walk_request request;
@@ -202,7 +202,7 @@ static bool walked(const struct walk *k)
 static void begin_stream(const struct walk *k, struct heap_store *store)
 {
 	size_t memory = heap_budget(HEAP_SNAPSHOT_MEMORY, HEAP_BUDGET_STREAM);
-	int64_t files = k->room.file_bytes;
+	int64_t files = k->around.room.file_bytes;
 
 	heap_store_fini(store);
 	heap_store_init(store, k->o->dirfd, memory, files < (int64_t)STREAM_MAX ? memory + (size_t)files : STREAM_MAX);
@@ -319,7 +319,7 @@ static void walk_after_all(struct walk *k, struct heap_snapshot **out)
 	if (k->choice.way != HEAP_WAY_TYPES || !(*out)->counts || (*out)->facts.part || k->tries > 1)
 		return;
 	heap_choice_revise(&k->prediction, (*out)->facts.objects);
-	if (heap_choice_make(&k->prediction, k->o, &k->room, &k->choice, NULL) < 0 || k->choice.way == HEAP_WAY_TYPES)
+	if (heap_choice_make(&k->prediction, k->o, &k->around.room, &k->choice, NULL) < 0 || k->choice.way == HEAP_WAY_TYPES)
 		return;
 	k->may_count = false;
 	set_flags(k);
@@ -329,21 +329,21 @@ static void walk_after_all(struct walk *k, struct heap_snapshot **out)
 	*out = graph;
 }
 
-static int forecast_walk(struct walk *k, const struct heap_share *share, struct err *e)
+static int forecast_walk(struct walk *k, struct err *e)
 {
-	return heap_forecast(&k->client, k->o, share, until_ms(k, ANSWER_MS), &k->prediction, e);
+	return heap_forecast(&k->client, k->o, &k->around, until_ms(k, ANSWER_MS), &k->prediction, e);
 }
 
 /* Where a collection in the background went on and on, no look was possible: again, with the runtime doing without. */
-static int predict(struct walk *k, const struct heap_share *share, struct err *e)
+static int predict(struct walk *k, struct err *e)
 {
 	const uint32_t could = HEAP_CAN_COLLECT | HEAP_CAN_WALK;
 
-	if (enter_process(k, k->o->roots == HEAP_ROOTS_EXACT ? CHANNEL_WANT_GC_ROOTS : CHANNEL_WANT_HEAP, e) < 0 || forecast_walk(k, share, e) < 0)
+	if (enter_process(k, k->o->roots == HEAP_ROOTS_EXACT ? CHANNEL_WANT_GC_ROOTS : CHANNEL_WANT_HEAP, e) < 0 || forecast_walk(k, e) < 0)
 		return -1;
 	if ((k->prediction.flags & (could | HEAP_COLLECTS | HEAP_QUIET)) != could)
 		return 0;
-	return enter_to_collect(k, e) < 0 ? -1 : forecast_walk(k, share, e);
+	return enter_to_collect(k, e) < 0 ? -1 : forecast_walk(k, e);
 }
 
 int heap_walk_on(const struct heap_walk_host *host, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e)
@@ -354,12 +354,12 @@ int heap_walk_on(const struct heap_walk_host *host, const struct heap_walk_optio
 	k.drain = heap_drain_new(e);
 	if (!k.drain)
 		return -1;
-	const struct heap_share share = heap_forecast_share(o->pid);
-	heap_room_look(&k.room, o->dirfd, o->files_max);
-	int r = predict(&k, &share, e);
+	k.around.share = heap_forecast_share(o->pid);
+	heap_room_look(&k.around.room, o->dirfd, o->files_max);
+	int r = predict(&k, e);
 	k.may_count = r == 0 && heap_choice_may_count(&k.prediction, o);
 	if (r == 0)
-		r = heap_choice_make(&k.prediction, o, &k.room, &k.choice, e);
+		r = heap_choice_make(&k.prediction, o, &k.around.room, &k.choice, e);
 	if (r == 0)
 		r = make_request(&k, e);
 	if (r == 0)

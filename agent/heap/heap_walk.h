@@ -35,7 +35,7 @@ struct heap_walk_host {
 	void *ctx;
 };
 
-/* -1: REASON_HeapTooLarge (the predicted stop does not fit; nothing but a look was done), REASON_HeapTooLargeForAgent (its graph does not),
+/* -1: REASON_HeapTooLarge (the predicted stop does not fit; nothing was done but to look), REASON_HeapTooLargeForAgent (its graph does not),
  * REASON_HeapWalkTorn, others of the channel. */
 int heap_walk_on(const struct heap_walk_host *host, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e);
 

@@ -21,6 +21,21 @@ bool heap_get_walk_request(const struct channel_frame *f, struct heap_walk_reque
 	return !r.bad;
 }
 
+void heap_put_predict_request(struct wire_writer *w, const struct heap_predict_request *v)
+{
+	wire_put_u64(w, v->budget_us);
+	wire_put_u64(w, v->look_us);
+}
+
+bool heap_get_predict_request(const struct channel_frame *f, struct heap_predict_request *v)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	*v = (struct heap_predict_request){.budget_us = wire_u64(&r), .look_us = wire_u64(&r)};
+	return !r.bad;
+}
+
 void heap_put_prediction(struct wire_writer *w, const struct heap_prediction *v)
 {
 	wire_put_u32(w, v->flags);

@@ -8,7 +8,7 @@
 enum heap_frame {
 	/* agent to library; each is answered by its frame below, or by ERROR */
 	HEAP_FRAME_RING = 0x0110,       /* empty, with the ring's descriptor beside it (SCM_RIGHTS) */
-	HEAP_FRAME_PREDICT = 0x0111,    /* u64 the longest stop in microseconds (0: any) */
+	HEAP_FRAME_PREDICT = 0x0111,    /* struct heap_predict_request */
 	HEAP_FRAME_WALK = 0x0112,       /* struct heap_walk_request */
 	HEAP_FRAME_NAME_TYPES = 0x0113, /* u32 count, count x u64 ClassID */
 	HEAP_FRAME_NAME_STATICS = 0x0114, /* u32 count, count x { u64 ClassID, u32 field token } */
@@ -39,6 +39,12 @@ struct heap_walk_request {
 	uint32_t flags;
 	uint64_t budget_us;
 	uint8_t seed[HEAP_SEED_BYTES];
+};
+
+/* PREDICT: u64 the longest stop of the walk in microseconds (0: any), u64 processor time of the look in microseconds: at least some milliseconds and
+ * at most half of that stop, whatever is asked for. */
+struct heap_predict_request {
+	uint64_t budget_us, look_us;
 };
 
 /* PREDICTION: u32 flags, then u64: the probe's own stop, the longest stop of a walk, of a forced collection with the roots (with the
@@ -114,6 +120,8 @@ struct heap_static_frame {
 
 void heap_put_walk_request(struct wire_writer *w, const struct heap_walk_request *v);
 bool heap_get_walk_request(const struct channel_frame *f, struct heap_walk_request *v);
+void heap_put_predict_request(struct wire_writer *w, const struct heap_predict_request *v);
+bool heap_get_predict_request(const struct channel_frame *f, struct heap_predict_request *v);
 void heap_put_prediction(struct wire_writer *w, const struct heap_prediction *v);
 bool heap_get_prediction(const struct channel_frame *f, struct heap_prediction *v);
 void heap_put_walked(struct wire_writer *w, const struct heap_walked *v);

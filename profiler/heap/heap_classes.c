@@ -11,6 +11,7 @@
 _Static_assert(HEAP_CLASSES_MAX <= TABLE_SIZE / 8 * 5, "a fuller table is slow");
 #define SERIES_MAX (1u << 16)
 #define SERIES_OF_CLASS 512u
+#define PREFAULTED 2048u /* most applications have fewer classes with objects */
 
 static uint32_t table[TABLE_SIZE]; /* 1 + index; 0: free */
 static struct heap_class classes[HEAP_CLASSES_MAX]; /* dense: only what is used becomes memory */
@@ -34,8 +35,11 @@ bool heap_class_collectible(cor_id id)
 
 void heap_classes_reset(void)
 {
-	if (count)
-		memset(table, 0, sizeof table);
+	memset(table, 0, sizeof table); /* the first time, too: its pages are in place then */
+	if (!count) {
+		memset(classes, 0, PREFAULTED * sizeof *classes);
+		memset(series, 0, PREFAULTED * sizeof *series);
+	}
 	count = series_count = 0;
 	free_space.id = 0;
 }

@@ -38,6 +38,7 @@ struct heap_class {
 void heap_classes_begin(void *info);
 /* Of any class that is there: its assembly may be unloaded. */
 bool heap_class_collectible(cor_id id);
+/* Before a stop: none is known, and the pages of the first ones are in place. */
 void heap_classes_reset(void);
 /* NULL when it is not known yet. */
 struct heap_class *heap_classes_find(cor_id id);

@@ -31,13 +31,14 @@ void heap_stacks_prepare(void)
 /* One clock for all stacks. */
 struct patience {
 	uint64_t end_ns;
+	bool by_processor_time; /* of this thread */
 	uint32_t looks;
 	bool over;
 };
 
 static bool stacks_in_time(struct patience *p)
 {
-	p->over = p->over || (p->looks++ % LOOK_AT_CLOCK == 0 && now_ns() >= p->end_ns);
+	p->over = p->over || (p->looks++ % LOOK_AT_CLOCK == 0 && now_of(p->by_processor_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) >= p->end_ns);
 	return !p->over;
 }
 
@@ -170,14 +171,18 @@ static hresult on_passed_frame(cor_id function, uintptr_t ip, cor_id frame, uint
 	return stacks_in_time(ctx) ? COR_S_OK : COR_S_FALSE;
 }
 
-uint64_t heap_stacks_look(void *info, uint64_t end_ns)
+/* The first stack is read once more before: the runtime's tables are cold then, which says nothing of the others. */
+uint64_t heap_stacks_look(void *info, uint64_t cpu_ns)
 {
-	struct patience patience = {.end_ns = end_ns};
+	struct patience patience = {.end_ns = now_of(CLOCK_THREAD_CPUTIME_ID) + cpu_ns, .by_processor_time = true};
 	uint32_t looked = 0, count;
 
 	heap_threads_list(info);
 	count = heap_threads_count();
+	if (count > 1)
+		info_do_stack_snapshot_registers(info, heap_threads_get(0)->id, on_passed_frame, &patience);
 	uint64_t begin_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+	patience = (struct patience){.end_ns = begin_ns + cpu_ns, .by_processor_time = true};
 	for (uint32_t at = 0; looked < count && !patience.over; at = (at + APART) % count, looked++)
 		info_do_stack_snapshot_registers(info, heap_threads_get(count % APART ? at : looked)->id, on_passed_frame, &patience);
 	uint64_t ns = difference(now_of(CLOCK_THREAD_CPUTIME_ID), begin_ns);

@@ -8,8 +8,8 @@
 
 /* Before the application is stopped: where stacks lie. */
 void heap_stacks_prepare(void);
-/* How long all stacks take to be read, of those that were looked at until `end_ns`, in processor time. While the application stands. */
-uint64_t heap_stacks_look(void *info, uint64_t end_ns);
+/* How long all stacks take to be read, by those that were looked at in `cpu_ns`, in processor time. While the application stands. */
+uint64_t heap_stacks_look(void *info, uint64_t cpu_ns);
 /* `lowest`, `highest`: between which addresses there are objects. Until `end_ns` (CLOCK_MONOTONIC): the stacks that were not read to their end
  * by then are counted (heap_gaps.h). false: no more room. */
 bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest, uint64_t end_ns);

@@ -383,16 +383,13 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 
 static bool answer_prediction(void *info, const struct channel_frame *request, struct channel_io *io)
 {
+	struct heap_predict_request q;
 	struct heap_prediction p;
-	struct wire_reader r;
 
-	wire_reader_init(&r, request->payload, request->len);
-	uint64_t budget_us = wire_u64(&r);
-	if (r.bad)
+	if (!heap_get_predict_request(request, &q))
 		return false;
-
 	sink.agent_fd = io->fd;
-	heap_predict(info, &sink, (is_main ? HEAP_CAN_COLLECT : 0u) | (may_collect ? HEAP_COLLECTS : 0u), budget_us, &p);
+	heap_predict(info, &sink, (is_main ? HEAP_CAN_COLLECT : 0u) | (may_collect ? HEAP_COLLECTS : 0u), &q, &p);
 	heap_put_prediction(channel_io_begin(io, HEAP_FRAME_PREDICTION), &p);
 	channel_io_end(io);
 	return true;

@@ -173,26 +173,48 @@ Test(heap_walk, a_predicted_stop_has_the_stacks_in_it_as_far_as_the_budget_allow
 	cr_expect_eq(c.predicted_us, (int64_t)MS(500));
 }
 
-Test(heap_walk, a_stop_that_is_a_little_too_long_is_worth_another_look)
+Test(heap_walk, no_walk_is_refused_by_the_first_look)
 {
 	static const struct {
+		const char *what;
 		uint32_t flags;
 		uint64_t walk_ms, objects;
-		enum heap_roots roots;
-		int64_t budget_ms;
-		bool again;
+		struct heap_walk_options o;
+		unsigned looks; /* in all, when each says the same */
 	} rows[] = {
-		{3, 500, 1, HEAP_ROOTS_AUTO, 500, false},   {3, 501, 1, HEAP_ROOTS_AUTO, 500, true},   {3, 2000, 1, HEAP_ROOTS_AUTO, 500, true},
-		{3, 2001, 1, HEAP_ROOTS_AUTO, 500, false},  {3, 501, 1, HEAP_ROOTS_AUTO, 0, false},    {3, 0, 0, HEAP_ROOTS_AUTO, 0, true},
-		{3, 200, 1, HEAP_ROOTS_EXACT, 500, true},   {3, 100, 1, HEAP_ROOTS_EXACT, 500, false}, {HEAP_CAN_COLLECT, 0, 0, HEAP_ROOTS_AUTO, 500, false},
+		{"fits", 3, 500, 1, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500}, 1},
+		{"a little too long", 3, 501, 1, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500}, 3},
+		{"too long by far", 3, 2001, 1, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500}, 2},
+		{"types alone will do, but are less", 3, 2001, 1, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500, .types = true}, 2},
+		{"nothing but types is asked for", 3, 2001, 1, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500, .types = true, .types_only = true}, 1},
+		{"any budget", 3, 501, 1, {.roots = HEAP_ROOTS_AUTO}, 1},
+		{"nothing was seen", 3, 0, 0, {.roots = HEAP_ROOTS_AUTO}, 3},
+		{"exact, too long with its collection", 3, 200, 1, {.roots = HEAP_ROOTS_EXACT, .budget_ms = 500}, 3},
+		{"exact, fits", 3, 100, 1, {.roots = HEAP_ROOTS_EXACT, .budget_ms = 500}, 1},
+		{"exact, which is not possible", HEAP_CAN_WALK, 100, 1, {.roots = HEAP_ROOTS_EXACT, .budget_ms = 50}, 1},
+		{"8 has nothing to look at", HEAP_CAN_COLLECT, 0, 0, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500}, 1},
+		{"no room for its graph", 3, 100, 4000000000, {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500, .graph = true}, 3},
 	};
+	const struct heap_room little = {.memory_bytes = 1 << 30, .limit_bytes = 1 << 30, .file_bytes = 1 << 30};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms), .collection_us = MS(rows[i].walk_ms * 3),
 						  .objects = rows[i].objects};
-		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = rows[i].budget_ms};
-		cr_expect_eq(heap_forecast_again(&p, &o), rows[i].again, "row %zu", i);
+		unsigned looks = 1;
+		while (heap_forecast_again(&p, &rows[i].o, &little, looks))
+			looks++;
+		cr_expect_eq(looks, rows[i].looks, "%s: %u", rows[i].what, looks);
 	}
+}
+
+Test(heap_walk, looks_after_the_first_are_longer)
+{
+	const struct heap_walk_options o = {.budget_ms = 800}, any = {0};
+
+	cr_expect_eq(heap_forecast_look(&o, 0).look_us, 0);
+	cr_expect(heap_forecast_look(&o, 1).look_us == MS(100) && heap_forecast_look(&o, 2).look_us == MS(100));
+	cr_expect_eq(heap_forecast_look(&o, 1).budget_us, MS(800));
+	cr_expect(heap_forecast_look(&any, 1).look_us > MS(8) && heap_forecast_look(&any, 1).budget_us == 0);
 }
 
 Test(heap_walk, a_prediction_is_revised_when_all_objects_are_counted)
