@@ -41,6 +41,7 @@ struct walk {
 	struct heap_walk_request request;
 	struct heap_walked walked;
 	unsigned tries;
+	bool late_once; /* and tried again */
 };
 
 static int64_t until_ms(const struct walk *k, int64_t patience_ms)
@@ -171,17 +172,28 @@ static bool count_instead(struct walk *k, bool late)
 	return true;
 }
 
+/* It was predicted to fit, and was not let run: the next time its CPU limit, or the machine, may let it. Not with a forced collection: its stop cannot be
+ * given up. */
+static bool once_more(struct walk *k)
+{
+	bool more = !k->late_once && k->tries < TRIES && k->prediction.flags & HEAP_CAN_WALK && k->choice.way != HEAP_WAY_EXACT;
+
+	k->late_once = true;
+	return more;
+}
+
 static bool try_again(struct walk *k)
 {
 	bool late = k->walked.status == HEAP_WALKED_LATE, moved = k->walked.status == HEAP_WALKED_MOVED;
+	bool part = k->walked.status == HEAP_WALKED_PART && k->o->types_whole;
 
-	if (!late && !moved)
+	if (!late && !moved && !part)
 		return false;
-	bool again = k->tries < TRIES && heap_choice_give_way(&k->prediction, k->o->roots, k->o->budget_ms, k->tries, late, &k->choice);
-	if (!again && (late || k->tries >= TRIES))
-		again = count_instead(k, late);
-	else
-		again = true;
+	bool more = k->tries < TRIES;
+	bool gives_way = more && heap_choice_give_way(&k->prediction, k->o->roots, k->o->budget_ms, k->tries, late, &k->choice);
+	bool again = gives_way || (more && moved);
+	if (!again)
+		again = count_instead(k, late) || (!moved && once_more(k));
 	set_flags(k);
 	return again;
 }

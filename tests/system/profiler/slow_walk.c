@@ -1,8 +1,8 @@
 /* Preloaded into a target: while the file SLOW_WALK_FLAG is there, the profiler library's walks of the heap take longer than anybody could
- * have predicted. The file says how: "each MS": each block of what is written wakes its reader only after so long; "once MS": the next one
- * does, and the file goes; "clock MS": each look at the clock takes so long, as on a machine where others have the processor; "until 0": the
- * next block does until the file is gone, and makes one with ".met" at its name's end. The application
- * stands meanwhile. gcc -shared -fPIC slow_walk.c -ldl */
+ * have predicted. The file says how: "each MS [TIMES]": each block of what is written wakes its reader only after so long, and after so many the
+ * file goes; "clock MS [TIMES]": the same of each look at the clock, as on a machine where others have the processor; "until 0": the next block
+ * does until the file is gone, and makes one with ".met" at its name's end. The application stands meanwhile. "once MS" is "each MS 1".
+ * gcc -shared -fPIC slow_walk.c -ldl */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -44,20 +44,27 @@ static void wait_until_gone(void)
 
 static void wait_as_told(int at_clock)
 {
+	static long met;
 	char how[8] = "";
-	long ms = 0;
+	long ms = 0, times = 0;
 	FILE *f = flag ? fopen(flag, "re") : NULL;
 
 	if (!f)
 		return;
-	int told = fscanf(f, "%7s %ld", how, &ms);
+	int told = fscanf(f, "%7s %ld %ld", how, &ms, &times);
 	fclose(f);
-	if (told == 2 && !at_clock && strcmp(how, "until") == 0) {
+	if (told >= 2 && !at_clock && strcmp(how, "until") == 0) {
 		wait_until_gone();
 		return;
 	}
-	if (told != 2 || (strcmp(how, "clock") == 0) != at_clock || (strcmp(how, "once") == 0 && unlink(flag) < 0))
+	if (told < 2 || (strcmp(how, "clock") == 0) != at_clock)
 		return;
+	if (strcmp(how, "once") == 0)
+		times = 1;
+	if (times && ++met >= times) {
+		met = 0;
+		unlink(flag);
+	}
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 

@@ -1,4 +1,4 @@
-/* walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [main|beside] [types|types-only] [TIMES]: walks the heap of
+/* walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [main|beside] [types|types-only] [whole] [TIMES]: walks the heap of
  * a real process through the agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
  *   facts, types {name: [count, bytes, module]}, roots {label: count}, edges {"Type.field -> Type": count} of the application's own types,
  *   dangling (references to no object), reachable objects, limits {name: [limit, seen, meaning]}, how long the library's stops and the agent's part were. */
@@ -235,14 +235,15 @@ static json_t *facts_json(const struct heap_snapshot *s)
 {
 	const struct heap_facts *f = &s->facts;
 
-	return json_pack("{ss ss sI sI sI sI si sI sI sI sI sb sI}", "way",
+	return json_pack("{ss ss sI sI sI sI sI si sI sI sI sI sb sI}", "way",
 			 f->way == HEAP_WAY_EXACT   ? "exact"
 			 : f->way == HEAP_WAY_TYPES ? "types"
 						    : "no-collection",
 			 "why", f->why,
 			 "predicted_us", (json_int_t)f->predicted_stop_us, "collection_us", (json_int_t)f->collection_stop_us, "walk_us",
 			 (json_int_t)f->walk_stop_us,
-			 "walk_cpu_us", (json_int_t)f->walk_cpu_us, "tries", (int)f->tries, "objects", (json_int_t)f->objects, "edges", (json_int_t)f->edges,
+			 "walk_cpu_us", (json_int_t)f->walk_cpu_us, "paused_us", (json_int_t)f->paused_us, "tries", (int)f->tries,
+			 "objects", (json_int_t)f->objects, "edges", (json_int_t)f->edges,
 			 "bytes", (json_int_t)f->bytes, "heap_bytes", (json_int_t)f->heap_bytes, "part", f->part,
 			 "holders_budget_ms", (json_int_t)f->needs.budget_ms);
 }
@@ -431,7 +432,7 @@ int main(int argc, char **argv)
 
 	if (argc < 7) {
 		fprintf(stderr, "usage: walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [reveal] [beside] [brief] "
-				"[types] [types-only] [TIMES]\n");
+				"[types] [types-only] [whole] [TIMES]\n");
 		return 2;
 	}
 	t.target = (struct target){.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = argv[2], .tmp_outer = argv[2]};
@@ -450,6 +451,7 @@ int main(int argc, char **argv)
 		t.brief |= strcmp(argv[i], "brief") == 0;
 		t.options.types_only |= strcmp(argv[i], "types-only") == 0;
 		t.options.types |= strncmp(argv[i], "types", 5) == 0;
+		t.options.types_whole |= strcmp(argv[i], "whole") == 0;
 		t.times = atoi(argv[i]) ? atoi(argv[i]) : t.times;
 	}
 	return run(&t);
