@@ -131,3 +131,9 @@ $(PEER_LOOKS): $(B)/obj/tests/bench/peer_looks.o $(patsubst %,$(B)/obj/profiler-
 .PHONY: bench-peers
 bench-peers: $(PEER_LOOKS) ## what looks at the connections that a process has made cost it, with 1 to 10,000 of them
 	@$(PEER_LOOKS) $(BENCH_OPTIONS)
+
+.PHONY: bench-heap-prediction
+bench-heap-prediction: ## how long heap walks were predicted to stop the application, by how long they did, with CPU limits and loads: some 10 minutes
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh --app MemoryApp net10.0
+	@PYTHONPATH=. python3 tests/bench/heap_prediction.py $(BENCH_OPTIONS)
