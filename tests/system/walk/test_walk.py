@@ -160,11 +160,11 @@ class TypesOnly:
             self.assertAlmostEqual(now, then, delta=then * 0.02)
 
     def test_a_count_that_does_not_fit_either_says_that_it_is_a_part(self):
-        counted = self.app.answer("Auto", 4, "types")
+        counted = self.app.answer("Auto", 3, "types")
         self.assertTrue(counted["ok"], counted)
         self.assertEqual((counted["facts"]["way"], counted["facts"]["part"]), ("types", True), counted["facts"])
         self.assertLess(counted["facts"]["objects"], self.walk["facts"]["objects"])
-        self.assertGreater(counted["facts"]["holders_budget_ms"], 4)
+        self.assertGreater(counted["facts"]["holders_budget_ms"], 3)
         self.assertGreater(counted["facts"]["objects"], 0)
         self.app.assert_progress()
 
