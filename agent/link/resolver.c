@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #define LEAST_INTERVAL_MS 1000
+#define FAILING_INTERVAL_MS 8000 /* a name that is not there yet is that of a controller that is about to come */
 #define STACK_BYTES (256 * 1024)
 
 struct resolver {
@@ -91,8 +92,9 @@ static void *run_resolver(void *arg)
 			LOG_WARN("link", "cannot resolve the controller's name", LOG_S("host", r->host), LOG_S("error", gai_strerror(rc)));
 		/* A failing name is asked for again soon, then less and less often. */
 		interval = rc == 0 ? r->interval_ms : last == 0 ? LEAST_INTERVAL_MS : interval * 2;
-		if (interval > r->interval_ms)
-			interval = r->interval_ms;
+		int64_t most = rc == 0 || r->interval_ms < FAILING_INTERVAL_MS ? r->interval_ms : FAILING_INTERVAL_MS;
+		if (interval > most)
+			interval = most;
 		last = rc;
 	} while (wait_next(r, interval));
 	return NULL;

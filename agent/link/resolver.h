@@ -24,7 +24,7 @@ struct resolver_callbacks {
 	void (*on_failure)(void *ctx, const char *why);
 };
 
-/* Failures are logged (once per change) and tried again after a second, later after the interval. */
+/* Failures are logged (once per change) and tried again after a second, later after eight, or the interval where that is less. */
 struct resolver *resolver_new(const char *host, int64_t interval_ms, const struct resolver_callbacks *callbacks, struct err *e);
 void resolver_free(struct resolver *r); /* may wait for a look-up under way */
 
