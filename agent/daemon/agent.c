@@ -4,6 +4,7 @@
 #include "agent/target/apart.h"
 #include "agent/daemon/health_socket.h"
 #include "agent/jobs/jobs.h"
+#include "agent/link/link_ca.h"
 #include "agent/link/link_client.h"
 #include "agent/observe/observe.h"
 #include "agent/observe/process_answer.h"
@@ -28,6 +29,7 @@
 #include <sys/syscall.h>
 
 #define EPOCH_NAME "epoch"
+#define CA_NAME "link-ca.crt" /* beside the health socket */
 #define SWEEP_MS 20000
 #define SWEEP_AGAIN_MS 1500 /* less than a health probe waits: this thread answers it */
 #define SWEEP_OLDER_THAN_S 2 /* a session's folder is not locked yet in its first moments */
@@ -39,6 +41,7 @@
 struct agent {
 	const struct agent_options *options;
 	char *own_store_url;
+	struct link_ca *ca;
 	struct spool *spool;
 	struct jobs *jobs;
 	_Atomic(struct link_client *) links; /* made last: resumed jobs may want to send before */
@@ -237,6 +240,16 @@ static void sweep_soon(struct agent *a)
 	a->next_sweep_ms = clock_mono_ms() + a->sweep_pause_ms;
 }
 
+static int start_ca(struct agent *a, struct err *e)
+{
+	const struct agent_options *o = a->options;
+	const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT"), *slash = strrchr(o->health_socket, '/');
+	AUTO_FREE char *copy = mem_printf("%.*s" CA_NAME, slash ? (int)(slash + 1 - o->health_socket) : 0, o->health_socket);
+	AUTO_FREE char *server = !host || !port ? NULL : mem_printf(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+	a->ca = link_ca_new(&(struct link_ca_config){o->ca_file, o->ca_config_map, server, o->api_access, copy}, e);
+	return a->ca ? 0 : -1;
+}
+
 static int start_jobs(struct agent *a, struct err *e)
 {
 	const struct agent_options *o = a->options;
@@ -256,7 +269,7 @@ static int start_jobs(struct agent *a, struct err *e)
 		.node_name = o->node_name,
 		.upload_ca_file = o->upload_ca_file,
 		.own_store_url = a->own_store_url,
-		.own_store_ca_file = o->ca_file,
+		.own_store_ca = a->ca,
 		.spool = a->spool,
 		.max_running = (size_t)o->max_sessions,
 		.ctx = a,
@@ -281,7 +294,7 @@ static int start_links(struct agent *a, struct err *e)
 		.host = o->host,
 		.port = o->port,
 		.server_name = o->server_name,
-		.ca_file = o->ca_file,
+		.ca = a->ca,
 		.token_file = o->token_file,
 		.mode = o->mode == AGENT_MODE_HOST_PID ? "hostPID" : "sharedTmp",
 		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
@@ -403,6 +416,7 @@ static void agent_stop(struct agent *a)
 	usage_queries_free(a->usage);
 	process_answers_free(a->processes);
 	jobs_free(a->jobs);
+	link_ca_free(a->ca);
 	spool_free(a->spool);
 	if (a->has_shared)
 		shared_tmp_fini(&a->shared);
@@ -427,6 +441,8 @@ int agent_run(const struct agent_options *o, struct err *e)
 		sweep_stages(&a, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
 		sweep_soon(&a);
 	}
+	if (rc == 0)
+		rc = start_ca(&a, e);
 	if (rc == 0)
 		rc = start_jobs(&a, e);
 	if (rc == 0)

@@ -92,7 +92,7 @@ static const char *ca_file_for(const struct jobs *j, const struct job_answer *a)
 {
 	const char *own = j->config.own_store_url;
 	bool is_own = a->place == LINK_PLACE_OWN_STORE || (a->place == LINK_PLACE_UNKNOWN && own && strncmp(a->url, own, strlen(own)) == 0);
-	return is_own ? j->config.own_store_ca_file : j->config.upload_ca_file;
+	return is_own ? link_ca_file(j->config.own_store_ca) : j->config.upload_ca_file;
 }
 
 /* A crash of the node may have left a file of the right size with other bytes. */

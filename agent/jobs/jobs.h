@@ -7,6 +7,7 @@
 #ifndef DRDOTNET_JOBS_H
 #define DRDOTNET_JOBS_H
 
+#include "agent/link/link_ca.h"
 #include "agent/session/session.h"
 #include "agent/jobs/spool.h"
 #include "agent/starts/start_watch.h"
@@ -30,7 +31,7 @@ struct jobs_config {
 	const char *node_name;         /* for the reports; "" unknown */
 	const char *upload_ca_file;    /* of object storage; NULL: the system's */
 	const char *own_store_url;     /* URLs that begin so are the controller's own store, ... */
-	const char *own_store_ca_file; /* ... which has the link's CA */
+	const struct link_ca *own_store_ca; /* ... which has the link's CA; borrowed */
 	struct spool *spool;           /* borrowed */
 	size_t max_running;            /* sessions at once on this node; 0: 2 */
 	int64_t delivery_bound_ms;     /* 0: JOBS_DELIVERY_BOUND_MS */

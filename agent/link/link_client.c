@@ -36,14 +36,25 @@ static void note_failure(struct link_client *c, const char *fmt, ...)
 	va_end(args);
 }
 
+/* A file that a try needs: said once, not at each of its tries. */
+static void note_lack(struct link_client *c, const char *kind, const char *file, const char *wrong)
+{
+	char why[LINK_CLIENT_WHY_SIZE];
+	snprintf(why, sizeof why, "the %s file %.200s is missing or %s", kind, file, wrong);
+	if (strcmp(why, c->lack) != 0)
+		LOG_WARN("link", "cannot link to a controller", LOG_S("error", why));
+	snprintf(c->lack, sizeof c->lack, "%s", why);
+	note_failure(c, "%s", why);
+}
+
 /* The CA bundle counts when a link is made, so it is read then: a rotated bundle needs no watching. */
 static int load_ca(struct link_client *c)
 {
+	const char *file = link_ca_file(c->config.ca);
 	X509_STORE *store = X509_STORE_new();
-	if (!store || X509_STORE_load_locations(store, c->config.ca_file, NULL) != 1) {
+	if (!store || X509_STORE_load_locations(store, file, NULL) != 1) {
 		X509_STORE_free(store);
-		LOG_WARN("link", "the CA file cannot be used", LOG_S("file", c->config.ca_file));
-		note_failure(c, "the CA file %.200s is missing or has no certificate", c->config.ca_file);
+		note_lack(c, "CA", file, "has no certificate");
 		return -1;
 	}
 	SSL_CTX_set_cert_store(c->tls, store);
@@ -73,14 +84,13 @@ static void connect_link(struct link *l)
 	struct link_client *c = l->client;
 	free(l->token);
 	l->token = link_read_token(c);
-	if (!l->token) {
-		LOG_WARN("link", "the token file cannot be used", LOG_S("file", c->config.token_file));
-		note_failure(c, "the token file %.200s is missing or empty", c->config.token_file);
-	}
+	if (!l->token)
+		note_lack(c, "token", c->config.token_file, "empty");
 	if (!l->token || load_ca(c) < 0) {
-		retry_later(l);
+		lws_sul_schedule(c->context, 0, &l->retry, on_retry, LINK_CLIENT_LACK_MS * LWS_US_PER_MS);
 		return;
 	}
+	c->lack[0] = '\0';
 	l->id = ++c->next_id;
 	l->certificate[0] = l->closed[0] = '\0';
 	struct lws_client_connect_info info = {
@@ -357,7 +367,6 @@ static void copy_client_config(struct link_client *c, const struct link_client_c
 	c->config = *from;
 	c->config.host = mem_strdup(from->host);
 	c->config.server_name = mem_strdup(from->server_name ? from->server_name : from->host);
-	c->config.ca_file = mem_strdup(from->ca_file);
 	c->config.token_file = mem_strdup(from->token_file);
 	c->config.mode = mem_strdup(from->mode);
 	if (!c->config.refresh_ms)
@@ -408,7 +417,6 @@ void link_client_free(struct link_client *c)
 	pthread_mutex_destroy(&c->lock);
 	free((char *)c->config.host);
 	free((char *)c->config.server_name);
-	free((char *)c->config.ca_file);
 	free((char *)c->config.token_file);
 	free((char *)c->config.mode);
 	free(c);

@@ -1,13 +1,14 @@
 /* The agent's end of the links, in one thread around one libwebsockets context: one link to every address of the
  * controller's (headless) name, each verified for the name and authenticated by the pod's ServiceAccount token. Links that
- * break are tried again with back-off and jitter; the name, the CA file and the token file are looked at again every
- * LINK_CLIENT_REFRESH_MS. Another thread resolves the name: nothing here waits for DNS.
+ * break are tried again with back-off and jitter, those that lack a file each LINK_CLIENT_LACK_MS; the name and the token file are looked at again
+ * every LINK_CLIENT_REFRESH_MS. Another thread resolves the name: nothing here waits for DNS.
  *
  * State of jobs is not queued: each link remembers the version that it has sent last and asks for the next newer job when the
  * socket takes more, so a slow controller costs no memory and a new link begins with all jobs. */
 #ifndef DRDOTNET_LINK_CLIENT_H
 #define DRDOTNET_LINK_CLIENT_H
 
+#include "agent/link/link_ca.h"
 #include "common/base/err.h"
 #include "common/link/link_msg.h"
 
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #define LINK_CLIENT_REFRESH_MS 30000
+#define LINK_CLIENT_LACK_MS 1000
 #define LINK_CLIENT_MAX_LINKS 8
 #define LINK_CLIENT_WHY_SIZE 320
 #define LINK_CLIENT_SETTLED_MS 3000 /* a controller that refuses the token hangs up sooner */
@@ -26,7 +28,7 @@ struct link_client_config {
 	const char *host;              /* resolved, and verified in the certificate */
 	int port;
 	const char *server_name;       /* the certificate's name when it is not `host`; NULL: host */
-	const char *ca_file;
+	const struct link_ca *ca;      /* borrowed */
 	const char *token_file;
 	const char *mode;              /* for the hello */
 	bool perf_events;

@@ -52,6 +52,7 @@ struct link_client {
 	bool resolved_new;               /* guarded */
 	int64_t highest_epoch;           /* guarded; written by the link thread */
 	char why[LINK_CLIENT_WHY_SIZE];  /* guarded: what the last failure was */
+	char lack[LINK_CLIENT_WHY_SIZE]; /* a file that is missing; link thread only */
 	unsigned bare_refreshes;         /* in a row, without a link; link thread only */
 	bool epoch_unkept;               /* a restart would not know it; link thread only */
 	struct link links[LINK_CLIENT_MAX_LINKS];

@@ -92,8 +92,8 @@ class WrittenDown(unittest.TestCase):
         labels = self.objects["manifests"]["Namespace//" + SYSTEM]["metadata"]["labels"]
         self.assertEqual(labels["pod-security.kubernetes.io/enforce"], "privileged")
 
-    def test_agents_have_no_right_and_no_secret(self):
-        """In the manifests and the chart: no token for the API server, no Secret in any volume or variable, no role is bound to them."""
+    def test_agents_have_one_right_and_no_secret(self):
+        """In the manifests and the chart: no Secret in any volume or variable, and the one role that is bound to them reads one ConfigMap."""
         rendered = [] if chart.unavailable() else [chart.objects({"agent": {"mode": mode}}) for mode in ("hostPID", "sharedTmp")]
         for objects in [*self.objects.values(), *rendered]:
             agents = [o for name, o in objects.items() if name.startswith("DaemonSet/")]
@@ -105,11 +105,11 @@ class WrittenDown(unittest.TestCase):
             for volume in spec["volumes"]:
                 self.assertNotIn("secret", volume)
                 for source in volume.get("projected", {}).get("sources", []):
-                    self.assertEqual(list(source), ["serviceAccountToken"])
-                    self.assertTrue(source["serviceAccountToken"]["audience"])
-            bound = [s["name"] for name, o in objects.items() if "RoleBinding/" in name for s in o["subjects"]]
-            self.assertTrue(bound)
-            self.assertNotIn("drdotnet-agent", bound)
+                    self.assertIn(*source, ("serviceAccountToken", "configMap", "downwardAPI"))
+            bound = [o["roleRef"] for name, o in objects.items() if "RoleBinding/" in name for s in o["subjects"] if s["name"] == "drdotnet-agent"]
+            self.assertEqual([(role["kind"], role["name"]) for role in bound], [("Role", "drdotnet-agent")])
+            rules = objects["Role/drdotnet-system/drdotnet-agent"]["rules"]
+            self.assertEqual(rules, [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["drdotnet-link-ca"], "verbs": ["get"]}])
 
 
 RULES = os.path.join(proc.ROOT, "build/tools/pod-rules")

@@ -129,14 +129,25 @@ class Container(proc.Process):
             self._object_files(folder, "secrets", volume["secret"]["secretName"], volume["secret"])
         elif "projected" in volume:
             for source in volume["projected"]["sources"]:
-                token = source["serviceAccountToken"]
-                self._file("volumes/%s/%s" % (volume["name"], token["path"]), self._token(token.get("audience")), 0o600)
+                for name, text in self._projected(source):
+                    self._file("volumes/%s/%s" % (volume["name"], name), text, 0o600)
         elif "emptyDir" not in volume:
             raise AssertionError("an unknown kind of volume: %s" % volume)
         if self.fs_group and "emptyDir" in volume:
             os.chown(folder, 0, self.fs_group)
             os.chmod(folder, 0o2777)
         return folder
+
+    def _projected(self, source):
+        """(name, text) of the files of a source."""
+        if "serviceAccountToken" in source:
+            token = source["serviceAccountToken"]
+            yield token["path"], self._token(token.get("audience"))
+        elif source.get("configMap", {}).get("name") == "kube-root-ca.crt":  # which a cluster's controllers make in each namespace
+            yield "ca.crt", self.cluster.ca_pem.decode()
+        else:
+            for item in source["downwardAPI"]["items"]:
+                yield item["path"], self._field(item["fieldRef"]["fieldPath"])
 
     def _object_files(self, folder, plural, name, how):
         try:

@@ -254,6 +254,9 @@ class Rendered(unittest.TestCase):
         self.assertEqual(controller["spec"]["strategy"], {"type": "Recreate"})
         self.assertNotIn("Secret/drdotnet-system/drdotnet-link-tls", found, "the operator's certificate is used")
         self.assertNotIn("PriorityClass//drdotnet-agent", found)
+        self.assertNotIn("Role/drdotnet-system/drdotnet-agent", found, "its authority is there before the agents")
+        self.assertNotIn("DRDOTNET_CA_CONFIG_MAP", environment(agent))
+        self.assertFalse([v for v in agent["spec"]["template"]["spec"]["volumes"] if v["name"] == "api"])
         link = next(v for v in agent["spec"]["template"]["spec"]["volumes"] if v["name"] == "link-ca")
         self.assertEqual(link["configMap"], {"name": "link-ca"})
 
@@ -318,14 +321,17 @@ class Rendered(unittest.TestCase):
         self.assertEqual(stores[0]["s3"]["caFile"], "/etc/drdotnet/storage-ca/ca.crt")
 
     def test_a_way_out_only_to_where_the_store_is(self):
-        """Agents have none where the controller's own store takes their reports."""
+        """And to the API server, for the authority of the controller's certificate, where that is not the operator's."""
         def ways(name, *values):
             rules = chart.objects(*values)["NetworkPolicy/drdotnet-system/drdotnet-" + name]["spec"]["egress"]
             return [(sorted(p["port"] for p in rule["ports"]), rule.get("to")) for rule in rules if rule["ports"][0]["port"] != 53]
         link = (["link"], [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "drdotnet-controller"}}}])
-        self.assertEqual(ways("agent"), [link])
-        self.assertEqual(ways("agent", {"stores": [{"name": "default", "builtin": {}}]}), [link])
-        self.assertEqual(ways("agent", {"stores": [BUCKET]}), [link, ([443], None)])
+        private = [{"ipBlock": {"cidr": c}} for c in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")]
+        server = ([443, 6443], private)
+        self.assertEqual(ways("agent"), [link, server])
+        self.assertEqual(ways("agent", {"stores": [{"name": "default", "builtin": {}}]}), [link, server])
+        self.assertEqual(ways("agent", {"stores": [BUCKET]}), [link, ([443], None), server])
+        self.assertEqual(ways("agent", {"networkPolicy": {"apiServerTo": API_SERVER}}), [link, ([443, 6443], API_SERVER)])
         self.assertEqual(ways("agent", EVERYTHING), [link, ([443, 9000], STORE)])
         self.assertEqual(ways("controller"), [([443, 6443], None)])
         self.assertEqual(ways("controller", EVERYTHING), [([443, 6443], API_SERVER), ([443, 9000], STORE)])

@@ -333,10 +333,11 @@ class Rights(OnServer):
             self.assertEqual(self.rights("drdotnet-controller", SYSTEM, name, SENSITIVE | set(BY_NAME)) - few,
                              {("get", resource)} if reads else {("get", resource), ("update", resource)})
 
-    def test_the_agent_may_do_nothing(self):
+    def test_the_agent_may_only_read_whom_to_believe(self):
         self.assertEqual(self.rights("drdotnet-agent", SYSTEM, resources=self.resources), set())
-        for namespace, name in (("shop", None), (None, None), *((SYSTEM, name) for name in BY_NAME.values())):
-            self.assertEqual(self.rights("drdotnet-agent", namespace, name), set(), (namespace, name))
+        for namespace, name in (("shop", None), (None, None), *((SYSTEM, name) for name in BY_NAME.values()), ("shop", "drdotnet-link-ca")):
+            own = {("get", "/configmaps")} if (namespace, name) == (SYSTEM, "drdotnet-link-ca") else set()
+            self.assertEqual(self.rights("drdotnet-agent", namespace, name), own, (namespace, name))
 
     def test_rights_are_enforced(self):
         controller, agent = self.client("drdotnet-controller"), self.client("drdotnet-agent")
@@ -350,7 +351,8 @@ class Rights(OnServer):
                      {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "metadata": {"name": "x"}})
         self.refused(agent, "GET", "/api/v1/namespaces/shop/pods")
         self.refused(agent, "GET", "/apis/drdotnet.dev/v1alpha1/profilingsessions")
-        self.refused(agent, "GET", "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % SYSTEM)
+        self.assertEqual(agent.request("GET", "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % SYSTEM)["kind"], "ConfigMap")
+        self.refused(agent, "GET", "/api/v1/namespaces/%s/configmaps/drdotnet-stores" % SYSTEM)
         self.refused(agent, "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x"}})
 

@@ -43,6 +43,8 @@ class FakeApi:
 
     def __init__(self, folder, cert, key):
         self.pods = {}          # name -> (uid, node)
+        self.config_maps = {}   # name -> data
+        self.asked = []         # (path, Authorization) of what was read
         self.allowed = set()    # (user, namespace, name)
         self.reviews = 0
         self.delay = 0.0
@@ -64,7 +66,10 @@ class FakeApi:
                 self.wfile.write(data)
 
             def do_GET(self):
-                *_, namespace, _, name = self.path.split("/")
+                *_, namespace, kind, name = self.path.split("/")
+                api.asked.append((self.path, self.headers["Authorization"]))
+                if kind == "configmaps" and name in api.config_maps:
+                    return self.answer(200, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **api.config_maps[name]})
                 uid, node = api.pods.get(name, (None, None))
                 if uid is None:
                     return self.answer(404, {"kind": "Status", "message": "not found", "code": 404})
@@ -250,13 +255,13 @@ class World:
         self.programs.append(hub)
         return hub
 
-    def agent(self, port, text, name="agent", prefix=(), **options):
+    def agent(self, port, text, name="agent", prefix=(), env=None, **options):
         token_file = os.path.join(self.folder, name + ".token")
         self.write_token(text, name)
         settings = {"controller": "127.0.0.1:%d" % port, "ca-file": self.ca, "token-file": token_file, "spool": os.path.join(self.folder, name + "-spool"),
                     "health-socket": os.path.join(self.folder, name + ".sock"), "log-level": "debug", "library": "/nonexistent", **options}
         words = [*prefix, AGENT] + ["--%s=%s" % (k.replace("_", "-"), v) for k, v in settings.items()]
-        agent = Program(words, os.path.join(self.folder, name + ".log"))
+        agent = Program(words, os.path.join(self.folder, name + ".log"), env)
         agent.health = settings["health-socket"]
         self.programs.append(agent)
         return agent

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -102,12 +103,40 @@ class Linking(LinkCase):
         hub = self.world.hub()
         ca = self.world.folder + "/later.crt"
         agent = self.world.agent(hub.port, token("node-1"), ca_file=ca)
-        proc.wait_until(lambda: "the CA file cannot be used" in agent.log(), 10, "the complaint")
+        proc.wait_until(lambda: "is missing or has no certificate" in agent.log(), 10, "the complaint")
         os.rename(self.world.folder + "/agent.token", self.world.folder + "/kept")
         os.link(self.world.ca, ca)
-        proc.wait_until(lambda: "the token file cannot be used" in agent.log(), 20, "the complaint")
+        proc.wait_until(lambda: "is missing or empty" in agent.log(), 20, "the complaint")
         os.rename(self.world.folder + "/kept", self.world.folder + "/agent.token")
         hub.expect(20, event="node", node="node-1", linked=True)
+
+    def test_the_authority_is_read_while_the_kubelet_has_not_brought_it(self):
+        """The API server is asked until the controller has published it; what was read goes with the agent."""
+        api, folder, ca = self.world.api, self.world.folder, self.world.folder + "/kubelet.crt"
+        access = folder + "/access"
+        os.mkdir(access)
+        shutil.copy(self.world.ca, access + "/ca.crt")
+        for name, text in (("token", "of the agent"), ("namespace", "drdotnet-system")):
+            with open(os.path.join(access, name), "w") as f:
+                f.write(text + "\n")
+        copy = folder + "/link-ca.crt"
+        with open(copy, "w") as f:
+            f.write("of an earlier run")
+        api.config_maps["link-ca"] = {}
+        env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(api.server.server_address[1])}
+        hub = self.world.hub()
+        agent = self.world.agent(hub.port, token("node-1"), ca_file=ca, ca_config_map="link-ca", api_access=access, env=env)
+        proc.wait_until(lambda: len(api.asked) >= 2, 20, "it asks again")
+        self.assertEqual(set(api.asked), {("/api/v1/namespaces/drdotnet-system/configmaps/link-ca", "Bearer of the agent")})
+        self.assertFalse(os.path.exists(copy))
+        with open(self.world.ca) as f:
+            api.config_maps["link-ca"] = {"data": {"ca.crt": f.read()}}
+        began = time.monotonic()
+        hub.expect(20, event="node", node="node-1", linked=True)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(os.stat(copy).st_mode & 0o777, 0o600)
+        agent.stop()
+        self.assertFalse(os.path.exists(copy))
 
     def test_sigterm_ends_both_sides_well(self):
         hub, agent = self.linked()
