@@ -320,6 +320,7 @@ def run_all(options, suite):
         group = [t for t in group if wanted(t["label"])]
         if group:
             job = suite.job(group[0]["group"], size_of(group), group[0]["needs"], run_python, group)
+            job.load = max(job.load, group[0]["processors"] or 0)
             (alone if group[0]["alone"] else beside).append(job)
             names += [t["label"] for t in group]
     if options.list:

@@ -28,8 +28,9 @@ ORDER_MAX = 1 << 20
 
 
 # A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes (a name: with
-# all classes that say the same), `needs` what is built beside the first tests (tests/lib/builds.py), `alone` (a method too) when it must have the machine
-# for itself. All others run beside each other (tests/lib/schedule.py).
+# all classes that say the same), `needs` what is built beside the first tests (tests/lib/builds.py), `processors` how many it uses at least, where
+# its work is done by others than its children, `alone` (a method too) when it must have the machine for itself. All others run beside each other
+# (tests/lib/schedule.py).
 def _each(suite):
     for t in suite:
         if isinstance(t, unittest.TestSuite):
@@ -44,7 +45,7 @@ def _about(t):
     shared = getattr(t, "one_process", False)
     group = shared if isinstance(shared, str) else t.id().rpartition(".")[0] if shared else t.id()
     return {"name": t.id(), "label": t.id(), "env": None, "limit": said("time_limit"), "group": group, "alone": bool(said("alone")),
-            "needs": said("needs")}
+            "needs": said("needs"), "processors": said("processors")}
 
 
 def _print_listing(modules):
