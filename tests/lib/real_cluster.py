@@ -11,6 +11,7 @@ contract). All tests of a run share one: it is booted when the first of them wan
 A test that fails shows the pods, their events, the sessions, and what controller and agent said last.
 """
 import atexit
+import concurrent.futures
 import contextlib
 import fcntl
 import functools
@@ -36,7 +37,8 @@ SYSTEM, SHOP = "drdotnet-system", "shop"
 HELM = shutil.which("helm") or os.path.join(proc.ROOT, "build/tools/helm")
 CHART = os.path.join(proc.ROOT, "helm/drdotnet")
 PLUGIN = os.path.join(proc.ROOT, "build/release/kubectl-drdotnet")
-LINES = 8  # of a log, in what a failed test shows
+LINES = 10  # of each part of what a failed test shows
+PODS = ":.metadata.name,:.status.phase,:.status.containerStatuses[*].ready,:.status.containerStatuses[*].state,:.status.initContainerStatuses[*].state"
 PARTS = "profilingtrigger,profilingsession"
 
 
@@ -45,6 +47,11 @@ def container(app, *arguments, name="app", cpu=None, **more):
     limits = {"memory": "400Mi", **({"cpu": cpu} if cpu else {})}
     return {"name": name, "image": images.SAMPLE, "imagePullPolicy": "Never", "command": ["/apps/%s/%s" % (app, app)], "args": list(arguments),
             "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": limits}, **more}
+
+
+def pod(name, *containers, **spec):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": {
+        "terminationGracePeriodSeconds": 1, "containers": list(containers), **spec}}
 
 
 class Cluster:
@@ -60,9 +67,10 @@ class Cluster:
         self.ender = subprocess.Popen([sys.executable, "-m", "tests.lib.real_cluster", COMMAND, self.state], stdin=subprocess.PIPE, cwd=proc.ROOT,
                                       env=environment, start_new_session=True, pass_fds=[self.lock.fileno()])
         os.makedirs(self.state)
-        self._boot()
-        self.images = images.all_of(self.state)
-        self.run(self.state + "/import", *self.images)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            made = pool.submit(images.all_of, self.state + "/images")
+            self._boot()
+            self.run(self.state + "/import", *made.result(), seconds=300)
         self.kubectl("create", "namespace", SHOP)
 
     def _boot(self):
@@ -114,14 +122,23 @@ class Cluster:
 
     def pod(self, name, *containers, wait=True, **spec):
         """A pod whose containers all run, and whose applications are ready; they have the label app=NAME."""
-        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": {
-            "terminationGracePeriodSeconds": 1, "containers": list(containers), **spec}})
+        self.apply(pod(name, *containers, **spec))
         if wait:
             self.wait_working(name)
 
-    def wait_working(self, name):
-        self.wait("pod/" + name, "condition=Ready")
-        proc.wait_until(lambda: '"ready":true' in self.logs(name), 60, "the application of pod %s is ready" % name, 0.5)
+    def pods(self, containers):
+        """{name: its container}: the same at once, for one call of kubectl takes a second on a busy machine."""
+        self.apply(*(pod(name, container) for name, container in containers.items()))
+        self.wait_working(*containers)
+
+    def wait_working(self, *names):
+        self.wait(" ".join("pod/" + name for name in names), "condition=Ready")
+
+        def missing():
+            said = self.logs("--selector=app in (%s)" % ",".join(names), "--prefix", "--tail=-1", "--max-log-requests=%d" % len(names))
+            ready = set(re.findall(r'^\[pod/([^/]+)/.*"ready":true', said, re.M))
+            return [name for name in names if name not in ready]
+        proc.wait_until(lambda: not missing(), 60, "the applications of %s are ready" % ", ".join(names), 0.5)
 
     def logs(self, name, *words, namespace=SHOP):
         return self.kubectl("logs", "-n", namespace, name, *words)
@@ -129,9 +146,18 @@ class Cluster:
     def exec(self, name, *words, namespace=SHOP, **how):
         return self.kubectl("exec", "-n", namespace, name, "--", *words, **how)
 
-    def process(self, pod, container="app"):
+    def process(self, name, container="app"):
         """The .NET process of a container, as this machine sees it: `pid` and `tmp`."""
-        status = self.get("pod", pod)["status"]
+        return self.process_of(self.get("pod", name), container)
+
+    def processes(self, names):
+        """{pod: that of its container `app`}"""
+        found = {p["metadata"]["name"]: p for p in self.get("pods")["items"]}
+        return {name: self.process_of(found[name]) for name in names}
+
+    @staticmethod
+    def process_of(found, container="app"):
+        status = found["status"]
         every = [s for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses") for s in status.get(kind, [])]
         wanted = next(s["containerID"] for s in every if s["name"] == container).rpartition("/")[2]
 
@@ -141,10 +167,13 @@ class Cluster:
                     folder = os.path.dirname(path)
                     if wanted in f.read() and os.readlink(folder + "/exe").startswith("/apps/"):
                         return dotnet.Seen(int(os.path.basename(folder)), os.path.join(folder, "root/tmp"))
-        return proc.wait_until(look, 20, "a process of container %s of pod %s" % (container, pod))
+        return proc.wait_until(look, 20, "a process of container %s of pod %s" % (container, found["metadata"]["name"]))
 
     def session(self, name, spec, **metadata):
         self.apply({"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": name, **metadata}, "spec": spec})
+
+    def wait_profiling(self, name):
+        self.wait("psess/" + name, "jsonpath={.status.targets[0].phase}=Profiling", 20)
 
     def finished(self, name, seconds=90):
         """The session, when it has ended."""
@@ -204,17 +233,19 @@ class Cluster:
 
     # what a failed test shows -----------------------------------------------------------------------------------------
     def story(self):
+        """What was last of each part: the runner shows no more than 60 lines of a failed test."""
         def said(*words):
             done = self.kubectl(*words, check=False)
             return (done.stdout + done.stderr).strip()
-        pods = said("get", "pods", "-A", "-o", "wide", "--no-headers", "--sort-by=.metadata.creationTimestamp")
-        events = said("get", "events", "-A", "--field-selector=type=Warning", "--no-headers", "--sort-by=.lastTimestamp", "-o",
-                      "custom-columns=:.involvedObject.name,:.reason,:.message")
+        pods = said("get", "pods", "-A", "--no-headers", "--sort-by=.metadata.creationTimestamp", "-o", "custom-columns=" + PODS)
+        events = "\n".join(said("get", "events", "-n", namespace, "--field-selector=type=Warning", "--no-headers", "--sort-by=.lastTimestamp", "-o",
+                                "custom-columns=:.involvedObject.name,:.reason,:.message") for namespace in (SYSTEM, SHOP))
         parts = [("pods", pods), ("warnings", events), ("sessions", said("get", PARTS, "-A", "--no-headers", "-o", "wide"))]
-        for workload in said("get", "-n", SYSTEM, "deployment,daemonset", "-o", "name").split():
-            log = said("logs", "-n", SYSTEM, workload, "--all-containers", "--tail=%d" % LINES)
-            parts.append((workload, log))
-        return "\n".join("== %s\n%s" % (name, "\n".join(line[:300] for line in text.splitlines()[-2 * LINES:])) for name, text in parts if text)
+        for pod in said("get", "pods", "-n", SYSTEM, "-o", "name").split():
+            parts.append((pod, said("logs", "-n", SYSTEM, pod, "--all-containers", "--tail=%d" % LINES)))
+        for name in re.findall(r"^(\S+) +\S+ +false\b", pods, re.M):
+            parts.append((name, said("logs", "-n", SHOP, name, "--tail=2")))
+        return "\n".join("== %s\n%s" % (name, "\n".join(line[:300] for line in text.splitlines()[-LINES:])) for name, text in parts if text)
 
 
 def merged(one, other):
@@ -233,8 +264,9 @@ def cluster():
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Case(unittest.TestCase):
-    one_process = "cluster"
-    time_limit = 480
+    one_process = "cluster" if COMMAND else "no cluster"  # what it takes is remembered by this name: not that it took nothing
+    time_limit = 900
+    processors = 1.0  # of the cluster, whose processes are not children of the tests'
     values = {}
 
     @classmethod
