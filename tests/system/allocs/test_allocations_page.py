@@ -62,7 +62,8 @@ class Page(AllocationsCase):
 
     def check_tables(self, page):
         report = load(self.out)
-        self.assertEqual(page.value(ROWS % ("sites", 5))[0], report["sites"][0]["method"])
+        top = report["sites"][0]
+        self.assertEqual(page.value(ROWS % ("sites", 5))[0], "%s (Sites.cs:%d)" % (top["method"], top["place"]["line"]))
         page.click("document.querySelector('[data-filter=sites]')")
         page.type("label")
         shown = page.value(ROWS % ("sites", 5))
