@@ -27,6 +27,8 @@ struct link {
 	char closed[48];              /* the controller's reason to close */
 	int64_t opened_mono_ms;       /* written under lock */
 	uint64_t sent_version;        /* of jobs */
+	int64_t complete_epoch;       /* the leader that is told of all jobs in this link, or has been; 0: none */
+	bool complete_due;            /* it has not been told yet that they are all */
 	char *token;                  /* the last one that this link has sent */
 	struct buf incoming;
 	char *mailbox[LINK_CLIENT_MAILBOX_MAX]; /* guarded by lock */

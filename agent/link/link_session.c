@@ -36,6 +36,7 @@ static char *make_hello(struct link *l)
 	m.u.hello.perf_events = c->config.perf_events;
 	m.u.hello.process_queries = true;
 	m.u.hello.pod_starts = c->config.pod_starts;
+	m.u.hello.jobs_complete = true;
 	m.u.hello.profilers = profiler_kinds();
 	return link_msg_encode(&m, NULL);
 }
@@ -63,14 +64,25 @@ static char *take_mail(struct link *l)
 static char *take_job(struct link *l)
 {
 	struct link_msg m = {.type = LINK_MSG_JOB};
-	if (!l->client->config.next_job(l->client->config.ctx, &l->sent_version, &m.u.job))
-		return NULL;
-	struct err e = ERR_INIT;
-	char *text = link_msg_encode(&m, &e);
-	if (!text)
-		LOG_ERROR("link", "a job's state cannot be sent", LOG_S("error", e.kind ? e.message : ""));
-	link_msg_fini(&m);
+	char *text = NULL;
+	while (!text && l->client->config.next_job(l->client->config.ctx, &l->sent_version, &m.u.job)) {
+		struct err e = ERR_INIT;
+		text = link_msg_encode(&m, &e);
+		if (!text)
+			LOG_ERROR("link", "a job's state cannot be sent", LOG_S("error", e.kind ? e.message : ""));
+		link_job_fini(&m.u.job);
+	}
 	return text;
+}
+
+/* Every job has been sent in this link since the leader said that it leads, and an older one's orders are no longer obeyed. */
+static char *take_complete(struct link *l)
+{
+	struct link_msg m = {.type = LINK_MSG_JOBS_COMPLETE, .epoch = l->complete_epoch};
+	if (!l->complete_due)
+		return NULL;
+	l->complete_due = false;
+	return link_msg_encode(&m, NULL);
 }
 
 /* Hello first; then what somebody waits for; then the jobs, oldest change first. */
@@ -85,7 +97,9 @@ static char *next_text(struct link *l)
 		return make_token(l);
 	}
 	char *text = take_mail(l);
-	return text ? text : take_job(l);
+	if (!text)
+		text = take_job(l);
+	return text ? text : take_complete(l);
 }
 
 int link_session_write(struct link *l)
@@ -159,6 +173,17 @@ static void raise_epoch(struct link *l, int64_t epoch)
 	}
 }
 
+/* A leader that has just begun may have dropped what it heard before. */
+static void tell_all_jobs(struct link *l, int64_t epoch)
+{
+	if (l->complete_epoch == epoch)
+		return;
+	l->complete_epoch = epoch;
+	l->complete_due = true;
+	l->sent_version = 0;
+	lws_callback_on_writable(l->wsi);
+}
+
 static bool obeys(struct link *l, const struct link_msg *m)
 {
 	switch (link_fence_check(l->client->highest_epoch, m->epoch)) {
@@ -174,6 +199,7 @@ static bool obeys(struct link *l, const struct link_msg *m)
 		break;
 	}
 	set_leader(l);
+	tell_all_jobs(l, m->epoch);
 	return true;
 }
 
@@ -230,7 +256,8 @@ void link_session_begin(struct link *l)
 {
 	buf_init(&l->incoming, LINK_MESSAGE_MAX);
 	l->hello_due = true;
-	l->token_due = false;
+	l->token_due = l->complete_due = false;
+	l->complete_epoch = 0;
 	l->sent_version = 0;
 	pthread_mutex_lock(&l->client->lock);
 	l->opened_mono_ms = clock_mono_ms();

@@ -16,6 +16,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_OBSERVED] = "observed",
 	[LINK_MSG_PROCESSES] = "processes",
 	[LINK_MSG_STARTED] = "started",
+	[LINK_MSG_JOBS_COMPLETE] = "jobsComplete",
 	[LINK_MSG_LEADER] = "leader",
 	[LINK_MSG_ORDER] = "order",
 	[LINK_MSG_CANCEL] = "cancel",
@@ -166,7 +167,7 @@ static enum link_msg_type parse_type(const char *name)
 static bool needs_epoch(enum link_msg_type type)
 {
 	return type == LINK_MSG_LEADER || type == LINK_MSG_ORDER || type == LINK_MSG_CANCEL || type == LINK_MSG_FORGET || type == LINK_MSG_OBSERVE ||
-	       type == LINK_MSG_AWAIT_STARTS;
+	       type == LINK_MSG_AWAIT_STARTS || type == LINK_MSG_JOBS_COMPLETE;
 }
 
 static int decode_document(const json_t *doc, struct link_msg *out, struct err *e)

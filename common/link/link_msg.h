@@ -41,6 +41,7 @@ enum link_msg_type {
 	LINK_MSG_OBSERVED,       /* what has changed of that which is observed */
 	LINK_MSG_PROCESSES,      /* answer to LINK_MSG_PROCESS_QUERY */
 	LINK_MSG_STARTED,        /* a .NET process has begun in a new container, as LINK_MSG_AWAIT_STARTS asked for */
+	LINK_MSG_JOBS_COMPLETE,  /* the leader of this epoch has been told of every job that the agent has */
 	/* controller -> agent */
 	LINK_MSG_LEADER,         /* "I lead, with this epoch": sent after hello and when leadership is won */
 	LINK_MSG_ORDER,          /* start a job; an order for a known job id is answered with its state */
@@ -135,7 +136,8 @@ struct link_pod_usage {
 
 struct link_msg {
 	enum link_msg_type type;
-	int64_t epoch;               /* leader, order, cancel, forget, observe, awaitStarts: the fencing epoch; hello: the highest that the agent has seen */
+	int64_t epoch;               /* leader, order, cancel, forget, observe, awaitStarts: the fencing epoch, which jobsComplete says again;
+	                              * hello: the highest that the agent has seen */
 	char job_id[LINK_ID_SIZE];   /* cancel, forget, upload* */
 	union {
 		struct {
@@ -145,6 +147,7 @@ struct link_msg {
 			bool perf_events;
 			bool process_queries;  /* it answers LINK_MSG_PROCESS_QUERY */
 			bool pod_starts;       /* it does as LINK_MSG_AWAIT_STARTS says */
+			bool jobs_complete;    /* it sends LINK_MSG_JOBS_COMPLETE */
 			unsigned profilers;    /* that it serves: 1 << enum profiler_kind */
 			struct link_job *jobs; /* owned */
 			size_t job_count;

@@ -202,7 +202,8 @@ static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 	    read_msg_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
 	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 ||
 	    jsonx_bool(doc, "hello", "processQueries", false, &m->u.hello.process_queries, e) < 0 ||
-	    jsonx_bool(doc, "hello", "podStarts", false, &m->u.hello.pod_starts, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
+	    jsonx_bool(doc, "hello", "podStarts", false, &m->u.hello.pod_starts, e) < 0 ||
+	    jsonx_bool(doc, "hello", "jobsComplete", false, &m->u.hello.jobs_complete, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
 		return -1;
 	const json_t *jobs = NULL;
 	if (jsonx_array(doc, "hello", "jobs", false, &jobs, e) < 0)
@@ -402,6 +403,7 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 	case LINK_MSG_PROCESSES:
 		return link_processes_read(doc, &m->u.processes, e);
 	case LINK_MSG_LEADER:
+	case LINK_MSG_JOBS_COMPLETE:
 	case LINK_MSG_UNKNOWN:
 		break;
 	}

@@ -93,6 +93,8 @@ static void write_hello(json_t *doc, const struct link_msg *m)
 	json_object_set_new(doc, "processQueries", json_boolean(m->u.hello.process_queries));
 	if (m->u.hello.pod_starts)
 		json_object_set_new(doc, "podStarts", json_true());
+	if (m->u.hello.jobs_complete)
+		json_object_set_new(doc, "jobsComplete", json_true());
 	json_t *profilers = json_array();
 	for (int i = 0; profiler_kinds() >> i; i++) {
 		if (m->u.hello.profilers >> i & 1)
@@ -240,6 +242,7 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 		link_processes_write(doc, &m->u.processes);
 		break;
 	case LINK_MSG_LEADER:
+	case LINK_MSG_JOBS_COMPLETE:
 	case LINK_MSG_UNKNOWN:
 		break;
 	}

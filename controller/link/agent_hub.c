@@ -162,7 +162,8 @@ static void announce_leader(struct hub_link *l)
 	hub_post(l, &m, NULL);
 }
 
-static void register_hub_link(struct agent_hub *h, struct hub_link *l)
+/* Returns whether it replaces another link. */
+static bool register_hub_link(struct agent_hub *h, struct hub_link *l)
 {
 	struct hub_link *older = hub_find_link(h, l->node);
 	if (older) {
@@ -172,29 +173,40 @@ static void register_hub_link(struct agent_hub *h, struct hub_link *l)
 	}
 	l->said_hello = true;
 	HASH_ADD_KEYPTR(hh, h->nodes, l->node, strlen(l->node), l);
+	return older != NULL;
+}
+
+static void call_on_node(struct hub_link *l, bool replaces)
+{
+	const struct agent_hub_callbacks *cb = &l->hub->cb;
+	if (replaces && cb->on_node)
+		cb->on_node(cb->ctx, l->node, false, l->info.highest_epoch);
+	if (cb->on_node)
+		cb->on_node(cb->ctx, l->node, true, l->info.highest_epoch);
 }
 
 /* An agent that was told a stale epoch says hello again with the one that it has seen. */
 static void receive_hello(struct hub_link *l, const struct link_msg *m)
 {
 	struct agent_hub *h = l->hub;
+	bool replaces = false;
 	pthread_mutex_lock(&h->lock);
 	snprintf(l->info.version, sizeof l->info.version, "%s", m->u.hello.agent_version);
 	snprintf(l->info.mode, sizeof l->info.mode, "%s", m->u.hello.mode);
 	l->info.perf_events = m->u.hello.perf_events;
 	l->info.process_queries = m->u.hello.process_queries;
 	l->info.pod_starts = m->u.hello.pod_starts;
+	l->info.jobs_complete = m->u.hello.jobs_complete;
 	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
-		register_hub_link(h, l);
+		replaces = register_hub_link(h, l);
 		if (h->epoch > 0)
 			announce_leader(l);
 	}
 	pthread_mutex_unlock(&h->lock);
 	hub_wake(h);
-	if (h->cb.on_node)
-		h->cb.on_node(h->cb.ctx, l->node, true, m->epoch);
+	call_on_node(l, replaces);
 	for (size_t i = 0; i < m->u.hello.job_count && h->cb.on_job; i++)
 		h->cb.on_job(h->cb.ctx, l->node, &m->u.hello.jobs[i]);
 }
@@ -225,6 +237,10 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 	case LINK_MSG_JOB:
 		if (h->cb.on_job)
 			h->cb.on_job(h->cb.ctx, l->node, &m->u.job);
+		return 0;
+	case LINK_MSG_JOBS_COMPLETE:
+		if (h->cb.on_jobs_complete)
+			h->cb.on_jobs_complete(h->cb.ctx, l->node, m->epoch);
 		return 0;
 	case LINK_MSG_USAGE:
 		hub_usage_receive(h, l->node, m);

@@ -13,7 +13,10 @@ struct agent_hub_callbacks {
 	void *ctx;
 	/* All are called in the link thread, with no lock held; they must only queue. */
 	void (*on_job)(void *ctx, const char *node, const struct link_job *job);       /* each state that an agent reports */
-	void (*on_node)(void *ctx, const char *node, bool linked, int64_t highest_epoch); /* link up (after hello) or down */
+	/* The agent has said that it told the leader of this epoch of all its jobs. May be NULL. */
+	void (*on_jobs_complete)(void *ctx, const char *node, int64_t epoch);
+	/* Link up (after each hello) or down; a link that replaces another one takes the node down first. */
+	void (*on_node)(void *ctx, const char *node, bool linked, int64_t highest_epoch);
 	/* What an agent says of the pods that it was asked to observe; only of its own node's word. May be NULL. */
 	void (*on_observed)(void *ctx, const char *node, const struct link_observed *items, size_t count);
 	/* A container of this pod has started on this node, by the agent's word. May be NULL. */
@@ -28,7 +31,7 @@ struct agent_hub_callbacks {
 /* Linked right now (after hello), and what it can do. */
 struct agent_info {
 	char version[32], mode[16];
-	bool perf_events, process_queries, pod_starts;
+	bool perf_events, process_queries, pod_starts, jobs_complete;
 	unsigned profilers; /* that it serves: 1 << enum profiler_kind */
 	int64_t highest_epoch;
 };

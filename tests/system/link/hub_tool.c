@@ -123,6 +123,12 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
 	say("{\"event\":\"node\",\"node\":\"%s\",\"linked\":%s,\"epoch\":%" PRId64 "}", node, linked ? "true" : "false", epoch);
 }
 
+static void on_jobs_complete(void *ctx, const char *node, int64_t epoch)
+{
+	(void)ctx;
+	say("{\"event\":\"complete\",\"node\":\"%s\",\"epoch\":%" PRId64 "}", node, epoch);
+}
+
 static void on_job(void *ctx, const char *node, const struct link_job *j)
 {
 	(void)ctx;
@@ -336,7 +342,7 @@ int main(int argc, char *argv[])
 		.request_timeout_s = number("HUB_REQUEST_TIMEOUT_S", 0),
 		.max_connections = (size_t)number("HUB_MAX_CONNECTIONS", 0),
 		.max_store_calls = (size_t)number("HUB_MAX_STORE_CALLS", 0),
-		.callbacks = {.on_job = on_job, .on_node = on_node, .on_upload = on_upload},
+		.callbacks = {.on_job = on_job, .on_jobs_complete = on_jobs_complete, .on_node = on_node, .on_upload = on_upload},
 		.stores = object_stores_builtin(reports),
 		.reports = reports,
 		.ready = is_ready,

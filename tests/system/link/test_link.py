@@ -340,6 +340,24 @@ class TwoControllers(LinkCase):
         health = self.health(agent)
         self.assertEqual((health["jobs"], health["epoch"]), ("2", "4"), "neither started nor forgotten for the older leader")
 
+    def test_each_leader_is_told_of_all_jobs_and_that_they_are_all(self):
+        first, second = self.hubs
+        agent = self.agent()
+        first.say("epoch", 3)
+        first.expect(event="complete", node="node-1", epoch=3)
+        jobs = {"job-%d" % n for n in range(3)}
+        for job in sorted(jobs):
+            first.say("order", "node-1", job)
+            second.expect(event="job", job=job, phase="Failed")
+        second.say("epoch", 4)
+        _, told = second._take(20, {"event": "complete", "epoch": 4})
+        self.assertEqual({event["job"] for event in told if event["event"] == "job"}, jobs, "again, before it says that they are all")
+        self.assertEqual(second.seen(event="complete"), [], "once")
+        agent.stop(signal.SIGKILL)
+        self.agent()
+        _, told = second._take(20, {"event": "complete", "epoch": 4})
+        self.assertTrue({event["job"] for event in told if event["event"] == "job"} >= jobs, "from the spool")
+
     def test_the_epoch_is_kept_over_a_restart(self):
         first, second = self.hubs
         agent = self.agent()

@@ -32,8 +32,9 @@
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
 	[LINK_MSG_HELLO] = "{\"type\":\"hello\",\"epoch\":3,\"agentVersion\":\"1.2.3\",\"bootID\":\"b-1\",\"mode\":\"hostPID\",\"perfEvents\":true,"
-			   "\"processQueries\":true,\"podStarts\":true,"
+			   "\"processQueries\":true,\"podStarts\":true,\"jobsComplete\":true,"
 			   "\"profilers\":[\"CPUHotpaths\"],\"jobs\":[{" JOB_BODY "}]}",
+	[LINK_MSG_JOBS_COMPLETE] = "{\"type\":\"jobsComplete\",\"epoch\":4}",
 	[LINK_MSG_STARTED] = "{\"type\":\"started\",\"podUID\":\"u-2\",\"containerID\":\"abc\"}",
 	[LINK_MSG_AWAIT_STARTS] = "{\"type\":\"awaitStarts\",\"epoch\":4,\"validSeconds\":120,\"pods\":["
 				  "{\"uid\":\"u-2\",\"namespace\":\"shop\",\"frequencyHertz\":99}]}",

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static struct {
-	int jobs, ups, downs, uploads, observed;
+	int jobs, ups, downs, uploads, observed, completes;
 	atomic_int wakes;
 	char last_node[64], last_job[64];
 	int64_t last_epoch;
@@ -30,6 +30,13 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
 {
 	(void)ctx, (void)node;
 	*(linked ? &seen.ups : &seen.downs) += 1;
+	seen.last_epoch = epoch;
+}
+
+static void on_jobs_complete(void *ctx, const char *node, int64_t epoch)
+{
+	(void)ctx, (void)node;
+	seen.completes++;
 	seen.last_epoch = epoch;
 }
 
@@ -55,7 +62,7 @@ static void upload(void *ctx, const char *node, const char *job_id, const struct
 
 static struct agent_hub *open_hub(void)
 {
-	struct agent_hub_callbacks cb = {.on_job = on_job, .on_node = on_node, .on_observed = on_observed};
+	struct agent_hub_callbacks cb = {.on_job = on_job, .on_node = on_node, .on_observed = on_observed, .on_jobs_complete = on_jobs_complete};
 	struct agent_hub_transport t = {.wake = wake, .upload = upload};
 	return agent_hub_new(&cb, &t);
 }
@@ -125,6 +132,21 @@ Test(agent_hub, an_agent_counts_from_its_hello_until_its_end)
 	agent_hub_detach(NULL);
 	agent_hub_free(h);
 	agent_hub_free(NULL);
+}
+
+Test(agent_hub, an_agent_says_when_it_has_told_of_all_its_jobs)
+{
+	struct agent_hub *h = open_hub();
+	struct agent_info info;
+	struct hub_link *l = linked(h, "n", 0);
+	cr_expect(agent_hub_lookup(h, "n", &info) && !info.jobs_complete, "an older one does not");
+	receive(l, "{\"type\":\"hello\",\"agentVersion\":\"2\",\"bootID\":\"b\",\"mode\":\"hostPID\",\"jobsComplete\":true}");
+	cr_expect(agent_hub_lookup(h, "n", &info) && info.jobs_complete);
+	receive(l, "{\"type\":\"jobsComplete\",\"epoch\":7}");
+	cr_expect_eq(seen.completes, 1);
+	cr_expect_eq(seen.last_epoch, 7);
+	agent_hub_detach(l);
+	agent_hub_free(h);
 }
 
 Test(agent_hub, only_a_leader_gives_orders_and_they_carry_its_epoch)
@@ -226,14 +248,16 @@ Test(agent_hub, a_newer_link_of_a_node_takes_over)
 	cr_expect(agent_hub_is_replaced(older));
 	cr_expect_not(agent_hub_is_replaced(newer));
 	cr_expect_eq(agent_hub_count(h), 1);
+	cr_expect_eq(seen.ups, 2);
+	cr_expect_eq(seen.downs, 1, "what was told in the older one counts no more");
 	int jobs = seen.jobs;
 	receive(older, "{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\"}");
 	cr_expect_eq(seen.jobs, jobs, "what the older one says counts no more");
 	agent_hub_detach(older);
-	cr_expect_eq(seen.downs, 0, "the node is still linked");
+	cr_expect_eq(seen.downs, 1, "the node is still linked");
 	cr_expect(agent_hub_lookup(h, "n", NULL));
 	agent_hub_detach(newer);
-	cr_expect_eq(seen.downs, 1);
+	cr_expect_eq(seen.downs, 2);
 	agent_hub_free(h);
 }
 
