@@ -104,6 +104,13 @@ static void count_session(void *ctx, const char *key)
 	session_object_fini(&s);
 }
 
+/* A session that the watch has not told of, or whose pods: the API server is asked. */
+static void add_orphan(void *ctx, const char *node, const struct link_job *job)
+{
+	struct controller *c = ctx;
+	orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
+}
+
 static void on_leadership(void *ctx, int64_t epoch)
 {
 	struct controller *c = ctx;
@@ -112,6 +119,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 		admission_reset(c->admission);
 		session_cache_each_active(c->cache, count_session, c);
 	}
+	session_cache_lead(c->cache, epoch, clock_mono_ms()); /* agents answer to the epoch with what they have */
 	agent_hub_set_epoch(c->hub, epoch); /* first: from now on orders are refused, or carry the new epoch */
 	atomic_store(&c->epoch, epoch);
 	triggers_lead(c->triggers, epoch != 0);
@@ -120,6 +128,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 		return;
 	admission_open(c->admission);
 	session_cache_each_active(c->cache, controller_enqueue, c);
+	session_cache_each_early(c->cache, add_orphan, c);
 	orphans_settle(&c->orphans, c->queue);
 }
 

@@ -18,14 +18,18 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 		if (atomic_load(&c->epoch))
 			work_queue_add(c->queue, key);
 		return;
+	case SESSION_JOB_EARLY:
+		if (atomic_load(&c->epoch))
+			orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
+		return;
+	case SESSION_JOB_UNKNOWN:
 	case SESSION_JOB_ORPHAN:
 		metrics_count(METRIC_JOB_REPORTS_DROPPED, "orphan");
 		orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
 		return;
 	case SESSION_JOB_FOREIGN:
 		metrics_count(METRIC_JOB_REPORTS_DROPPED, "foreign");
-		if (atomic_load(&c->epoch)) /* a standby's watch may tell of a session's pods later than their agents of its jobs */
-			LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
+		LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
 	}
 }
 
@@ -33,11 +37,21 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t highest_ep
 {
 	(void)highest_epoch; /* the election reads the hub's own maximum */
 	struct controller *c = ctx;
-	session_cache_node(c->cache, node, linked, clock_mono_ms());
+	struct agent_info info;
+	bool says_complete = linked && agent_hub_lookup(c->hub, node, &info) && info.jobs_complete;
+	session_cache_node(c->cache, node, linked, says_complete, clock_mono_ms());
 	if (linked)
 		trigger_observe_node(c->observe, node);
 	if (linked)
 		starts_node(c->starts);
+	if (atomic_load(&c->epoch))
+		session_cache_each_waiting_for(c->cache, node, controller_enqueue, c);
+}
+
+static void on_jobs_complete(void *ctx, const char *node, int64_t epoch)
+{
+	struct controller *c = ctx;
+	session_cache_complete(c->cache, node, epoch);
 	if (atomic_load(&c->epoch))
 		session_cache_each_waiting_for(c->cache, node, controller_enqueue, c);
 }
@@ -84,6 +98,7 @@ static void on_processes(void *ctx, const char *node, const struct link_processe
 
 void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
 {
-	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_observed = on_observed,
-					    .on_started = on_started, .on_upload = on_upload, .on_processes = on_processes};
+	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_jobs_complete = on_jobs_complete, .on_node = on_node,
+					    .on_observed = on_observed, .on_started = on_started, .on_upload = on_upload,
+					    .on_processes = on_processes};
 }

@@ -54,7 +54,7 @@ void orphans_add(struct orphans *o, const atomic_llong *epoch, struct work_queue
 	if (orphan) {
 		snprintf(orphan->namespace, sizeof orphan->namespace, "%s", job->session_namespace ? job->session_namespace : "");
 		snprintf(orphan->name, sizeof orphan->name, "%s", job->session_name ? job->session_name : "");
-		orphan->ended = job_phase_is_final(job->phase);
+		orphan->no_profiler = job->phase >= JOB_DELIVERING;
 		if (leading)
 			work_queue_add(queue, orphan->key);
 	} else {

@@ -18,7 +18,7 @@ struct orphan {
 	char key[ORPHAN_KEY_SIZE];     /* in the work queue, where the other keys are sessions' */
 	char node[254], job_id[LINK_ID_SIZE];
 	char namespace[64], name[254]; /* of its session; "": the agent did not say */
-	bool ended;
+	bool no_profiler;              /* it has ended, or waits for nothing but its reports' delivery */
 	UT_hash_handle hh;
 };
 

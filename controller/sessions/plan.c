@@ -54,18 +54,27 @@ struct drive {
 	const struct session_pod *pod;
 	const struct plan_pod_view *v;
 	int64_t now, deadline;
-	bool ordered; /* at any time, as far as we know */
+	bool ordered; /* at any time, by any leader, for all that is known */
 	bool detached; /* the profiler is out of the process */
 	struct plan *plan;
 };
 
-/* The order may be of a leader before us, and the job even finished: then its agent alone knows, and nothing is decided before it has had the time to tell.
- * (The pod may be gone, the deadline over: what the agent holds is the report all the same.) */
+/* The order may be of a leader before us, and the job even finished: then its agent alone knows, and nothing is decided before it has told this leader of
+ * all its jobs. (The pod may be gone, the deadline over: what the agent holds is the report all the same.) An order of ours it answers with the state. */
 static bool may_be_told_yet(struct drive *d)
 {
-	if (d->v->reported_in_link || d->v->ordered_age_ms >= 0)
+	const struct plan_pod_view *v = d->v;
+	if (v->complete || v->unordered || v->ordered_age_ms >= 0 || (v->reported_in_link && !v->says_complete))
 		return false;
-	return !aged(d->plan, d->v->linked_age_ms, d->v->linked ? PLAN_TELL_MS : PLAN_RETURN_MS, d->now);
+	int64_t limit_ms = !v->linked ? PLAN_RETURN_MS : v->says_complete ? PLAN_COMPLETE_MS : PLAN_TELL_MS;
+	return !aged(d->plan, v->linked_age_ms, limit_ms, d->now);
+}
+
+/* The agent has told of all its jobs, and this one is not among them. */
+static bool is_missing(const struct plan_pod_view *v)
+{
+	bool has_told = v->complete || (v->linked && !v->says_complete && v->linked_age_ms >= PLAN_TELL_MS);
+	return has_told && !v->reported_in_link && v->ordered_age_ms < 0;
 }
 
 static struct plan_pod drive_canceled(struct drive *d)
@@ -123,7 +132,7 @@ static struct plan_pod drive_too_old(struct drive *d)
 static struct plan_pod drive_silent(struct drive *d)
 {
 	if (d->detached) {
-		if (aged(d->plan, d->v->linked_age_ms, PLAN_SILENT_MS, d->now))
+		if (d->v->complete || aged(d->plan, d->v->linked_age_ms, PLAN_SILENT_MS, d->now))
 			return plan_end_pod(JOB_FAILED, REASON_AgentLost, "The agent was restarted and no longer has this job's report.");
 		return act(POD_WAIT);
 	}
@@ -158,13 +167,14 @@ static struct plan_pod drive_pod(struct drive *d)
 static struct drive drive_for(const struct profiling_session *s, const struct plan_pod_view *views, size_t i, int64_t now, struct plan *out)
 {
 	const struct session_pod *pod = &s->pods[i];
+	const struct plan_pod_view *v = &views[i];
 	return (struct drive){
 		.s = s,
 		.pod = pod,
-		.v = &views[i],
+		.v = v,
 		.now = now,
 		.deadline = plan_deadline_ms(s),
-		.ordered = pod->reported || views[i].ordered_age_ms >= 0,
+		.ordered = pod->reported || v->ordered_age_ms >= 0 || (!v->unordered && !is_missing(v)),
 		.detached = pod->reported && pod->job.phase >= JOB_ANALYZING,
 		.plan = out,
 	};
@@ -181,7 +191,7 @@ static void plan_delete(const struct profiling_session *s, const struct plan_pod
 		struct drive d = drive_for(s, views, i, now, out);
 		if (d.detached || job_phase_is_final(d.pod->job.phase))
 			continue;
-		if (!d.ordered && d.v->linked && !may_be_told_yet(&d))
+		if (d.v->linked && !may_be_told_yet(&d) && !d.ordered)
 			continue;
 		all_out = false;
 		if (d.v->linked)

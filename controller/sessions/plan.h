@@ -13,16 +13,20 @@
 #define PLAN_LOST_MS 600000            /* after the deadline: an agent without link may still come back with its report */
 #define PLAN_DELIVERY_MS 86400000      /* after the deadline: the bound of delivery */
 #define PLAN_SILENT_MS 10000           /* linked, and not a word of a job: order again, or give it up when it was past profiling */
-#define PLAN_TELL_MS 5000              /* linked for so long: the agent has told of all jobs that it has */
+#define PLAN_TELL_MS 5000              /* linked for so long: an agent that does not say when it has told of all its jobs has done so */
+#define PLAN_COMPLETE_MS 120000        /* linked for so long: one that should say so is ill, and is not waited for any longer */
 #define PLAN_RETURN_MS 30000           /* without a link for so long, or since we lead: the agent does not come back at once */
 #define PLAN_CHECK_MS 15000            /* between looks at a pod whose node has no agent */
 
 /* What is known of one pod's job beside the session itself. Ages are of this process; -1: never. */
 struct plan_pod_view {
 	bool linked;               /* the node's agent, now */
+	bool says_complete;        /* it says when it has told of all its jobs */
+	bool complete;             /* and has said so to this leader, in this link */
 	bool too_old;              /* it is linked, and does not know the session's profiler */
 	bool reported_in_link;     /* the agent has spoken of the job since its link came up */
-	int64_t linked_age_ms;     /* since the link came up or was lost (whichever was last), or since we lead */
+	bool unordered;            /* no leader has given the order, for all that is known: what the status tells may be less than the agent has */
+	int64_t linked_age_ms;     /* since the link came up or was lost, or since we lead, whichever was last */
 	int64_t ordered_age_ms;    /* since the order was given within this link */
 	int64_t canceled_age_ms;   /* since the first cancel was wanted */
 	bool cancel_sent;          /* within this link */

@@ -60,10 +60,8 @@ static int load(struct work *w, struct err *e)
 	if (w->over)
 		return 0;
 	struct agent_info info;
-	for (size_t i = 0; i < w->s.pod_count; i++) {
-		w->views[i].linked = agent_hub_lookup(w->r->hub, w->s.pods[i].node, &info);
-		w->views[i].too_old = w->views[i].linked && !reconcile_serves(w, &info);
-	}
+	for (size_t i = 0; i < w->s.pod_count; i++) /* whether it is linked is the cache's word: it goes with what was told in that link */
+		w->views[i].too_old = w->views[i].linked && agent_hub_lookup(w->r->hub, w->s.pods[i].node, &info) && !reconcile_serves(w, &info);
 	w->old_reason = w->s.conditions[CONDITION_SUCCEEDED].reason;
 	return 0;
 }
@@ -192,6 +190,8 @@ static int write_status(struct work *w, struct err *e)
 	if (kube_patch(w->kube, &ref, KUBE_PATCH_APPLY, apply, &answer, e) < 0)
 		return -1;
 	update_from_response(w, answer);
+	if (w->assigned)
+		session_cache_assigned(w->r->cache, w->key);
 	return 0;
 }
 
@@ -322,7 +322,7 @@ static int run_reconcile_steps(struct work *w, struct err *e)
 	return 0;
 }
 
-/* Is the session of this job there, unheard of by us (our watch is behind)? Then it is known from now on: 1. 0: it is over or gone. */
+/* Is the session of this job there, unheard of by us, or its pods (our watch is behind)? Then it is known from now on: 1. 0: it is over or gone. */
 static int look_for_session(struct reconciler *r, struct kube_client *kube, const struct orphan *o, struct err *e)
 {
 	char uid[40], key[SESSION_KEY_SIZE];
@@ -356,7 +356,7 @@ static bool is_live(struct reconciler *r, const struct orphan *o)
 	return session_cache_upload(r->cache, o->node, o->job_id, &ignored, NULL) == 0;
 }
 
-/* A job whose session is over or gone: it is ended, and when it has ended, forgotten. */
+/* A job whose session is over or gone: it is ended, and when its profiler is out of the process, forgotten with its reports. */
 static int settle_orphan(struct reconciler *r, struct kube_client *kube, const struct orphan *o, struct err *e)
 {
 	if (is_live(r, o))
@@ -366,8 +366,9 @@ static int settle_orphan(struct reconciler *r, struct kube_client *kube, const s
 		return -1;
 	if (there && is_live(r, o))
 		return 0;
+	session_cache_forget_early(r->cache, o->node, o->job_id);
 	struct err why = ERR_INIT;
-	int rc = o->ended ? agent_hub_forget(r->hub, o->node, o->job_id, &why) : agent_hub_cancel(r->hub, o->node, o->job_id, &why);
+	int rc = o->no_profiler ? agent_hub_forget(r->hub, o->node, o->job_id, &why) : agent_hub_cancel(r->hub, o->node, o->job_id, &why);
 	if (rc == 0 || why.kind == ERR_NOT_FOUND)
 		return 0;
 	*e = why;

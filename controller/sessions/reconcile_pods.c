@@ -274,7 +274,11 @@ static int look_after(struct work *w, size_t i, struct err *e)
 		return -1;
 	}
 	w->plan.pods[i].action = POD_WAIT;
-	end_session_pod(w, i, JOB_FAILED, REASON_PodGone, "The pod ended before it could be profiled.");
+	if (w->views[i].linked && w->views[i].ordered_age_ms >= 0 && !job_phase_is_final(p->job.phase))
+		return 0; /* an agent that has the order answers it, and may have its report meanwhile; a link that is stuck ends */
+	end_session_pod(w, i, JOB_FAILED, REASON_PodGone,
+			p->reported && !job_phase_is_final(p->job.phase) ? "The pod ended, and the agent of its node no longer has the session's job."
+									 : "The pod ended before it could be profiled.");
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "controller/sessions/session_cache_private.h"
 
+#include "common/api/reason.h"
 #include "common/base/mem.h"
 
 #include <stdio.h>
@@ -55,6 +56,7 @@ void session_cache_free(struct session_cache *c)
 	struct entry *n, *next;
 	HASH_ITER(by_key, c->keys, n, next)
 		drop_entry(c, n);
+	session_nodes_fini(&c->nodes);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -89,6 +91,27 @@ static uint64_t version_number(const char *rv)
 	char *end;
 	uint64_t n = strtoull(rv, &end, 10);
 	return *end ? 0 : n;
+}
+
+static void take_word(struct pod_runtime *r, struct link_job *job)
+{
+	link_job_fini(&r->job);
+	r->job = *job;
+	free(r->job.session_namespace); /* known here; it must not be kept for each job */
+	free(r->job.session_name);
+	r->job.session_namespace = r->job.session_name = NULL;
+	r->told = r->told_in_link = true;
+}
+
+/* Agents may have told of the session's jobs before the watch told of the session. */
+static void take_early_words(struct session_cache *c, struct entry *n)
+{
+	struct link_job job;
+	for (size_t i = 0; i < n->pod_count; i++) {
+		const struct session_pod *p = &n->session->pods[i];
+		if (session_nodes_take(&c->nodes, p->node, p->job.job_id, &job))
+			take_word(&n->pods[i], &job);
+	}
 }
 
 /* The jobs' runtime follows the pods of the session; it starts anew when the assignment changed. */
@@ -130,6 +153,7 @@ static void store(struct session_cache *c, struct entry *n, struct profiling_ses
 	DL_APPEND(c->active, n);
 	c->active_count++;
 	fit_runtime(n);
+	take_early_words(c, n);
 }
 
 static bool put_cached_session(struct session_cache *c, struct profiling_session *s, bool may_add)
@@ -211,11 +235,24 @@ static int64_t age(int64_t since_ms, int64_t now_ms)
 	return since_ms ? now_ms - since_ms : -1;
 }
 
+/* Waits for an agent are the only thing that a status of phase Pending tells of when no order has gone out yet. */
+static bool is_unordered(const struct pod_runtime *r, const struct session_pod *p)
+{
+	const char *reason = p->job.reason ? reason_intern(p->job.reason) : NULL;
+	return !r->ordered && (r->assigned || reason == REASON_NodeWithoutAgent || reason == REASON_AgentTooOld);
+}
+
 static void merge_pod(const struct session_cache *c, const struct pod_runtime *r, int64_t now, struct session_pod *p, struct plan_pod_view *v)
 {
+	const struct session_node *node = session_nodes_find(&c->nodes, p->node);
+	int64_t since_ms = node && node->since_ms > c->led_mono_ms ? node->since_ms : c->led_mono_ms;
 	*v = (struct plan_pod_view){
+		.linked = node && node->linked,
+		.says_complete = node && node->says_complete,
+		.complete = node && c->epoch && node->complete_epoch == c->epoch,
 		.reported_in_link = r->told_in_link,
-		.linked_age_ms = now - (r->linked_ms ? r->linked_ms : c->epoch_mono_ms),
+		.unordered = is_unordered(r, p),
+		.linked_age_ms = now - since_ms,
 		.ordered_age_ms = age(r->ordered_ms, now),
 		.canceled_age_ms = age(r->canceled_ms, now),
 		.cancel_sent = r->cancel_sent,
@@ -234,8 +271,6 @@ enum session_cache_kind session_cache_get(struct session_cache *c, const char *k
 	*out = (struct profiling_session){0};
 	*views = NULL;
 	pthread_mutex_lock(&c->lock);
-	if (!c->epoch_mono_ms)
-		c->epoch_mono_ms = now_mono_ms;
 	enum session_cache_kind kind = SESSION_ABSENT;
 	struct entry *n = find_cached_session(c, key);
 	if (n && n->session) {
@@ -260,9 +295,15 @@ enum session_cache_kind session_cache_get(struct session_cache *c, const char *k
 static enum session_job_verdict find_job(struct session_cache *c, const char *node, const char *job_id, struct entry **out, size_t *index)
 {
 	char uid[40];
-	struct entry *n = session_job_id_parse(job_id, uid, index) == 0 ? find_uid(c, uid) : NULL;
-	if (!n || !n->session)
+	if (session_job_id_parse(job_id, uid, index) < 0)
 		return SESSION_JOB_ORPHAN;
+	struct entry *n = find_uid(c, uid);
+	if (!n)
+		return SESSION_JOB_UNKNOWN;
+	if (!n->session)
+		return SESSION_JOB_ORPHAN;
+	if (n->pod_count == 0)
+		return SESSION_JOB_EARLY;
 	if (*index >= n->pod_count || strcmp(n->session->pods[*index].job.job_id, job_id) != 0 ||
 	    strcmp(n->session->pods[*index].node, node) != 0)
 		return SESSION_JOB_FOREIGN;
@@ -279,41 +320,63 @@ enum session_job_verdict session_cache_job(struct session_cache *c, const char *
 	pthread_mutex_lock(&c->lock);
 	enum session_job_verdict verdict = find_job(c, node, job->job_id, &n, &index);
 	if (verdict == SESSION_JOB_TAKEN) {
-		struct pod_runtime *r = &n->pods[index];
-		link_job_fini(&r->job);
-		link_job_copy(&r->job, job);
-		free(r->job.session_namespace); /* known here; it must not be kept for each job */
-		free(r->job.session_name);
-		r->job.session_namespace = r->job.session_name = NULL;
-		r->told = r->told_in_link = true;
+		struct link_job copy;
+		link_job_copy(&copy, job);
+		take_word(&n->pods[index], &copy);
 		snprintf(key, SESSION_KEY_SIZE, "%s", n->key);
+	} else if (verdict == SESSION_JOB_UNKNOWN || verdict == SESSION_JOB_EARLY) {
+		session_nodes_keep(&c->nodes, node, job);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return verdict;
 }
 
+void session_cache_forget_early(struct session_cache *c, const char *node, const char *job_id)
+{
+	struct link_job job = {0};
+	pthread_mutex_lock(&c->lock);
+	session_nodes_take(&c->nodes, node, job_id, &job);
+	pthread_mutex_unlock(&c->lock);
+	link_job_fini(&job);
+}
+
 bool session_cache_knows(struct session_cache *c, const char *uid)
 {
 	pthread_mutex_lock(&c->lock);
-	bool known = find_uid(c, uid) != NULL;
+	const struct entry *n = find_uid(c, uid);
+	bool known = n && (!n->session || n->pod_count);
 	pthread_mutex_unlock(&c->lock);
 	return known;
 }
 
-void session_cache_node(struct session_cache *c, const char *node, bool linked, int64_t now_mono_ms)
+void session_cache_complete(struct session_cache *c, const char *node, int64_t epoch)
 {
 	pthread_mutex_lock(&c->lock);
-	struct entry *n;
-	DL_FOREACH(c->active, n) {
+	struct session_node *found = session_nodes_find(&c->nodes, node);
+	if (found && found->linked)
+		found->complete_epoch = epoch;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void session_cache_lead(struct session_cache *c, int64_t epoch, int64_t now_mono_ms)
+{
+	pthread_mutex_lock(&c->lock);
+	c->epoch = epoch;
+	c->led_mono_ms = now_mono_ms;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void session_cache_node(struct session_cache *c, const char *node, bool linked, bool says_complete, int64_t now_mono_ms)
+{
+	pthread_mutex_lock(&c->lock);
+	struct entry *n = session_nodes_link(&c->nodes, node, linked, says_complete, now_mono_ms) ? c->active : NULL;
+	for (; n; n = n->next) {
 		for (size_t i = 0; i < n->pod_count; i++) {
 			if (strcmp(n->session->pods[i].node, node) != 0)
 				continue;
 			struct pod_runtime *r = &n->pods[i];
-			r->linked_ms = now_mono_ms;
 			r->ordered_ms = 0;
-			r->cancel_sent = false;
-			if (!linked) /* on the way up its hello may have told already */
-				r->told_in_link = false;
+			r->cancel_sent = r->told_in_link = false;
 		}
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -329,8 +392,19 @@ void session_cache_ordered(struct session_cache *c, const char *key, size_t pod,
 {
 	pthread_mutex_lock(&c->lock);
 	struct pod_runtime *r = runtime(c, key, pod);
-	if (r)
+	if (r) {
+		r->ordered = true;
 		r->ordered_ms = now_mono_ms;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void session_cache_assigned(struct session_cache *c, const char *key)
+{
+	pthread_mutex_lock(&c->lock);
+	struct entry *n = find_cached_session(c, key);
+	for (size_t i = 0; n && i < n->pod_count; i++)
+		n->pods[i].assigned = true;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -382,7 +456,9 @@ static int find_upload(struct session_cache *c, const char *node, const char *jo
 		fill_upload(n->session, index, out);
 	pthread_mutex_unlock(&c->lock);
 	if (verdict == SESSION_JOB_ORPHAN)
-		return err_set(e, ERR_NOT_FOUND, 0, "job %s: its session is over or unknown", job_id);
+		return err_set(e, ERR_NOT_FOUND, 0, "job %s: its session is over", job_id);
+	if (verdict == SESSION_JOB_UNKNOWN || verdict == SESSION_JOB_EARLY)
+		return err_set(e, ERR_RETRY, 0, "job %s: its session is not known to the controller yet", job_id);
 	if (verdict == SESSION_JOB_FOREIGN)
 		return err_set(e, ERR_DENIED, 0, "job %s: not given to node %s", job_id, node);
 	return taken ? 0 : err_set(e, ERR_DENIED, 0, "job %s: one more than %d reports", job_id, LINK_MAX_REPORTS);

@@ -34,31 +34,45 @@ void session_cache_list_end(struct session_cache *c, const char *namespace);
 
 enum session_cache_kind { SESSION_ABSENT, SESSION_ACTIVE, SESSION_OVER };
 
-/* ACTIVE: a copy with the newest job states merged in, and the views that plan_make wants (linked is left false; the array is
+/* ACTIVE: a copy with the newest job states merged in, and the views that plan_make wants (too_old is left false; the array is
  * allocated with pod_count entries). OVER: only namespace, name, uid and resource_version are set, *expires_wall_ms tells the rest. */
 enum session_cache_kind session_cache_get(struct session_cache *c, const char *key, int64_t now_mono_ms, struct profiling_session *out,
 					  struct plan_pod_view **views, int64_t *expires_wall_ms);
 
 enum session_job_verdict {
 	SESSION_JOB_TAKEN,   /* key filled: reconcile it */
-	SESSION_JOB_ORPHAN,  /* its session is over or unknown, or its end stands in the status already */
+	SESSION_JOB_ORPHAN,  /* its session is over, or its end stands in the status already */
+	SESSION_JOB_UNKNOWN, /* of a session that is not known here: kept, as long as the link lasts, because the watch may be behind */
+	SESSION_JOB_EARLY,   /* the same for a session without pods, as far as is known here */
 	SESSION_JOB_FOREIGN, /* that job was not given to this node: ignored */
 };
 
 /* What a node's agent says of a job. */
 enum session_job_verdict session_cache_job(struct session_cache *c, const char *node, const struct link_job *job, char key[SESSION_KEY_SIZE]);
 
-/* Has this session been heard of, going on or over? */
+/* The session of a job that was told early turned out not to be there. */
+void session_cache_forget_early(struct session_cache *c, const char *node, const char *job_id);
+
+/* Is it known here whose jobs this session's are: it is over, or its pods are chosen? */
 bool session_cache_knows(struct session_cache *c, const char *uid);
 
-/* The link of a node came up or went down: what was sent in the old link counts no more. */
-void session_cache_node(struct session_cache *c, const char *node, bool linked, int64_t now_mono_ms);
+/* The link of a node came up or went down: what was sent in the old link counts no more. `says_complete`: its agent says when it has told of all its
+ * jobs, and session_cache_complete() is called then. */
+void session_cache_node(struct session_cache *c, const char *node, bool linked, bool says_complete, int64_t now_mono_ms);
 
-/* Notes that an order or a cancel went out. */
+/* The node's agent has told the leader of this epoch of all its jobs. */
+void session_cache_complete(struct session_cache *c, const char *node, int64_t epoch);
+
+/* This process leads from now on, under this epoch; 0: it does no more. */
+void session_cache_lead(struct session_cache *c, int64_t epoch, int64_t now_mono_ms);
+
+/* Notes that this process has chosen the session's pods, and that an order or a cancel went out. */
+void session_cache_assigned(struct session_cache *c, const char *key);
 void session_cache_ordered(struct session_cache *c, const char *key, size_t pod, int64_t now_mono_ms);
 void session_cache_canceled(struct session_cache *c, const char *key, size_t pod, int64_t now_mono_ms, bool sent);
 
-/* Is this job this node's, and of a session that goes on? Fills what an upload needs. ERR_NOT_FOUND or ERR_DENIED. */
+/* Is this job this node's, and of a session that goes on? Fills what an upload needs. ERR_NOT_FOUND: its session is over; ERR_DENIED; ERR_RETRY: its
+ * session is not known here yet. */
 struct session_upload {
 	char namespace[64], name[254], uid[40], pod_name[254];
 	char store[64];

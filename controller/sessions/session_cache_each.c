@@ -108,3 +108,39 @@ void session_cache_occupy(struct session_cache *c, const char *key, const char *
 	}
 	pthread_mutex_unlock(&c->lock);
 }
+
+struct told {
+	char *node;
+	struct link_job job;
+};
+
+struct told_list {
+	struct told *items;
+	size_t count, cap;
+};
+
+static void told_list_add(struct told_list *l, const char *node, const struct link_job *job)
+{
+	GROW(l->items, l->count, l->cap);
+	l->items[l->count].node = mem_strdup(node);
+	link_job_copy(&l->items[l->count++].job, job);
+}
+
+void session_cache_each_early(struct session_cache *c, session_early_fn *fn, void *ctx)
+{
+	struct told_list l = {0};
+	struct session_node *node, *next_node;
+	struct session_early_job *early, *next;
+	pthread_mutex_lock(&c->lock);
+	HASH_ITER(hh, c->nodes.by_name, node, next_node) {
+		HASH_ITER(hh, node->early, early, next)
+			told_list_add(&l, node->name, &early->job);
+	}
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < l.count; i++) {
+		fn(ctx, l.items[i].node, &l.items[i].job);
+		free(l.items[i].node);
+		link_job_fini(&l.items[i].job);
+	}
+	free(l.items);
+}

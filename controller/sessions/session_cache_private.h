@@ -4,6 +4,7 @@
 
 #include "common/base/hash.h"
 #include "controller/sessions/session_cache.h"
+#include "controller/sessions/session_nodes.h"
 
 #include <pthread.h>
 
@@ -12,7 +13,8 @@ struct pod_runtime {
 	bool told;           /* `job` is valid */
 	bool told_in_link;
 	bool cancel_sent;    /* in this link */
-	int64_t linked_ms;   /* when the link came up or went down; 0: when this process began to look */
+	bool assigned;       /* by this process: nobody else has given the order */
+	bool ordered;        /* by this process, in this link or before */
 	int64_t ordered_ms;  /* in this link; 0: not */
 	int64_t canceled_ms; /* 0: no cancel wanted yet */
 	struct link_job job;
@@ -39,7 +41,9 @@ struct session_cache {
 	struct entry *active;
 	size_t active_count;
 	int64_t next_expiry_wall_ms; /* no session that is over expires before */
-	int64_t epoch_mono_ms; /* of the first look, for ages after a restart */
+	struct session_nodes nodes;
+	int64_t epoch;         /* under which this process leads; 0: it does not */
+	int64_t led_mono_ms;   /* since when */
 };
 
 #endif

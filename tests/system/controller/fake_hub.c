@@ -1,7 +1,7 @@
 /* The controller with a fake in the place of its agents' links, for tests of what it does towards the API server: the seam
  * is agent_hub.h. Lines on standard input play the agents, lines on standard output show what agents would get.
  *
- *   in:   link NODE HIGHEST_EPOCH [old] | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
+ *   in:   link NODE HIGHEST_EPOCH [old] [completes] | unlink NODE | job NODE {a job message} | complete NODE EPOCH | usage POD_UID MILLICORES
  *         started NODE POD_UID
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
  *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
@@ -34,6 +34,7 @@ struct agent_hub {
 	pthread_mutex_t lock;
 	char nodes[MAX_NODES][64];
 	unsigned profilers[MAX_NODES]; /* that the node's agent knows */
+	bool completes[MAX_NODES];     /* it says when it has told of all its jobs */
 	int64_t highest;
 	int64_t epoch;
 	struct link_pod_usage usage[MAX_USAGE];
@@ -57,9 +58,10 @@ bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *
 {
 	pthread_mutex_lock(&h->lock);
 	char *slot = node_slot(node, false);
-	unsigned profilers = slot ? h->profilers[(slot - h->nodes[0]) / (ptrdiff_t)sizeof h->nodes[0]] : 0;
+	ptrdiff_t i = slot ? (slot - h->nodes[0]) / (ptrdiff_t)sizeof h->nodes[0] : 0;
+	*out = (struct agent_info){.perf_events = true, .profilers = slot ? h->profilers[i] : 0, .jobs_complete = slot && h->completes[i],
+				   .version = "0.0.7"};
 	pthread_mutex_unlock(&h->lock);
-	*out = (struct agent_info){.perf_events = true, .profilers = profilers, .version = "0.0.7"};
 	return slot != NULL;
 }
 
@@ -178,12 +180,14 @@ size_t agent_hub_count(struct agent_hub *h)
 	return n;
 }
 
-static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest, unsigned profilers)
+static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest, unsigned profilers, bool completes)
 {
 	pthread_mutex_lock(&hub.lock);
 	char *slot = node_slot(node, up);
 	if (slot) {
-		hub.profilers[(slot - hub.nodes[0]) / (ptrdiff_t)sizeof hub.nodes[0]] = profilers;
+		ptrdiff_t i = (slot - hub.nodes[0]) / (ptrdiff_t)sizeof hub.nodes[0];
+		hub.profilers[i] = profilers;
+		hub.completes[i] = completes;
 		snprintf(slot, 64, "%s", up ? node : "");
 	}
 	if (highest > hub.highest)
@@ -255,7 +259,10 @@ static void play(struct controller *c, const struct agent_hub_callbacks *cb, cha
 	sscanf(line, "%15s %63s %n%63s", verb, node, &at, third);
 	if (strcmp(verb, "link") == 0 || strcmp(verb, "unlink") == 0)
 		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10),
-			 strstr(line, " oldest") ? 0 : strstr(line, " old") ? 1u << PROFILER_CPU_HOTPATHS : profiler_kinds());
+			 strstr(line, " oldest") ? 0 : strstr(line, " old") ? 1u << PROFILER_CPU_HOTPATHS : profiler_kinds(),
+			 strstr(line, " completes") != NULL);
+	else if (strcmp(verb, "complete") == 0)
+		cb->on_jobs_complete(cb->ctx, node, strtoll(third, NULL, 10));
 	else if (strcmp(verb, "usage") == 0)
 		set_usage(node, strtoll(third, NULL, 10));
 	else if (strcmp(verb, "started") == 0)

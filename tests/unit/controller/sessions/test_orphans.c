@@ -51,7 +51,7 @@ Test(orphans, wait_for_a_leader)
 	cr_expect_str_eq(o->job_id, "11111111-0");
 	cr_expect_str_eq(o->namespace, "");
 	cr_expect_str_eq(o->name, "a name without a namespace");
-	cr_expect_not(o->ended);
+	cr_expect_not(o->no_profiler);
 	free(o);
 	cr_expect_null(orphans_take(&h.orphans, key), "it is settled once");
 	free(key);
@@ -66,12 +66,12 @@ Test(orphans, the_newest_word_counts)
 	tell(&h, "11111111-0", JOB_SUCCEEDED, "shop", "cart");
 	cr_expect_eq(work_queue_depth(h.queue), 1);
 	struct orphan *o = orphans_take(&h.orphans, KEY);
-	cr_assert(o && o->ended);
-	o->ended = false;
+	cr_assert(o && o->no_profiler);
+	o->no_profiler = false;
 	tell(&h, "11111111-0", JOB_SUCCEEDED, "shop", "cart"); /* while it is in work */
 	orphans_give_back_take(&h.orphans, o);
 	o = orphans_take(&h.orphans, KEY);
-	cr_assert(o && o->ended);
+	cr_assert(o && o->no_profiler);
 	orphans_give_back_take(&h.orphans, o);
 	o = orphans_take(&h.orphans, KEY);
 	cr_assert(o, "what was not settled is kept");

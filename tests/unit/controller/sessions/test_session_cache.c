@@ -84,7 +84,7 @@ Test(session_cache, a_node_speaks_only_of_jobs_it_was_given)
 		enum session_job_verdict verdict;
 	} rows[] = {
 		{"n", UID "-0", SESSION_JOB_TAKEN}, {"other", UID "-0", SESSION_JOB_FOREIGN}, {"n", UID "-1", SESSION_JOB_FOREIGN},
-		{"n", "unknown-0", SESSION_JOB_ORPHAN}, {"n", "rubbish", SESSION_JOB_ORPHAN}, {"n", "", SESSION_JOB_ORPHAN},
+		{"n", "unknown-0", SESSION_JOB_UNKNOWN}, {"n", "rubbish", SESSION_JOB_ORPHAN}, {"n", "", SESSION_JOB_ORPHAN},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		cr_expect_eq(tell(c, rows[i].node, rows[i].job, JOB_PROFILING), rows[i].verdict, "%s of %s", rows[i].job, rows[i].node);
@@ -140,8 +140,10 @@ Test(session_cache, ages_of_links_orders_and_cancels)
 	struct profiling_session s;
 	struct plan_pod_view v;
 	put(c, HELD, TARGET("Pending"), "9");
+	session_cache_lead(c, 1, 900);
 	get(c, 1000, &s, &v);
-	cr_expect_eq(v.linked_age_ms, 0, "counted from the first look");
+	cr_expect_eq(v.linked_age_ms, 100, "counted from when this process began to lead");
+	cr_expect_not(v.linked || v.complete || v.says_complete || v.unordered);
 	cr_expect_eq(v.ordered_age_ms, -1);
 	cr_expect_eq(v.canceled_age_ms, -1);
 	session_object_fini(&s);
@@ -155,13 +157,159 @@ Test(session_cache, ages_of_links_orders_and_cancels)
 	cr_expect(v.cancel_sent);
 	session_object_fini(&s);
 	tell(c, "n", UID "-0", JOB_PROFILING);
-	session_cache_node(c, "n", false, 3000);
+	session_cache_node(c, "n", true, false, 2100);
+	session_cache_node(c, "n", false, false, 3000);
 	get(c, 3500, &s, &v);
 	cr_expect_eq(v.linked_age_ms, 500);
+	cr_expect_not(v.linked);
 	cr_expect_eq(v.ordered_age_ms, -1, "what was sent in the old link counts no more");
 	cr_expect_not(v.cancel_sent || v.reported_in_link);
 	cr_expect_eq(v.canceled_age_ms, 2300, "that it was wanted does");
 	session_object_fini(&s);
+	session_cache_free(c);
+}
+
+Test(session_cache, when_an_agent_has_told_of_all_its_jobs)
+{
+	struct session_cache *c = session_cache_new();
+	struct profiling_session s;
+	struct plan_pod_view v;
+	put(c, HELD, TARGET("Pending"), "9");
+	static const struct {
+		const char *about;
+		int64_t leads, completes;
+		bool linked, says, complete;
+	} rows[] = {
+		{"a standby does not decide", 0, 4, true, true, false},
+		{"told the leader before", 5, 4, true, true, false},
+		{"told us", 5, 5, true, true, true},
+		{"an agent that does not say so", 5, 0, true, false, false},
+		{"a link that is gone", 5, 5, false, true, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		session_cache_node(c, "n", true, rows[i].says, 1000);
+		session_cache_lead(c, rows[i].leads, 2000);
+		if (rows[i].completes)
+			session_cache_complete(c, "n", rows[i].completes);
+		session_cache_node(c, "n", rows[i].linked, rows[i].says, 3000);
+		get(c, 3500, &s, &v);
+		cr_expect_eq(v.linked, rows[i].linked, "%s", rows[i].about);
+		cr_expect_eq(v.says_complete, rows[i].linked && rows[i].says, "%s", rows[i].about);
+		cr_expect_eq(v.complete, rows[i].complete, "%s", rows[i].about);
+		cr_expect_eq(v.linked_age_ms, rows[i].linked ? 1500 : 500, "%s: hello again changes nothing", rows[i].about);
+		session_object_fini(&s);
+		session_cache_node(c, "n", false, false, 4000);
+	}
+	session_cache_complete(c, "never linked", 5);
+	session_cache_free(c);
+}
+
+Test(session_cache, whose_order_was_never_given)
+{
+	static const struct {
+		const char *status;
+		bool assigned, ordered, unordered;
+	} rows[] = {
+		{TARGET("Pending"), false, false, false}, /* by a leader before us, maybe */
+		{TARGET("Pending"), true, false, true},
+		{TARGET("Pending"), true, true, false},
+		{TARGET("Pending\",\"reason\":\"NodeWithoutAgent"), false, false, true},
+		{TARGET("Pending\",\"reason\":\"AgentTooOld"), false, false, true},
+		{TARGET("Pending\",\"reason\":\"NodeWithoutAgent"), false, true, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_cache *c = session_cache_new();
+		struct profiling_session s;
+		struct plan_pod_view v;
+		put(c, HELD, rows[i].status, "9");
+		session_cache_node(c, "n", true, true, 1000);
+		if (rows[i].assigned)
+			session_cache_assigned(c, KEY);
+		if (rows[i].ordered)
+			session_cache_ordered(c, KEY, 0, 1000);
+		session_cache_node(c, "n", false, false, 2000); /* that it was ordered outlives the link */
+		get(c, 3000, &s, &v);
+		cr_expect_eq(v.unordered, rows[i].unordered, "row %zu", i);
+		session_object_fini(&s);
+		session_cache_free(c);
+	}
+}
+
+/* The phase that is known of the session's only job; JOB_QUEUED: none. */
+static enum job_phase phase_known(struct session_cache *c, bool *in_link)
+{
+	struct profiling_session s;
+	struct plan_pod_view v = {0};
+	enum job_phase phase = get(c, 5000, &s, &v) == SESSION_ACTIVE && s.pod_count ? s.pods[0].job.phase : JOB_QUEUED;
+	*in_link = v.reported_in_link;
+	session_object_fini(&s);
+	return phase;
+}
+
+static void see_early(void *ctx, const char *node, const struct link_job *job)
+{
+	struct link_job *out = ctx;
+	cr_expect(strcmp(node, "n") == 0 || strcmp(node, "other") == 0, "%s", node);
+	memcpy(out->job_id, job->job_id, sizeof out->job_id);
+	out->phase = job->phase;
+}
+
+Test(session_cache, what_is_told_before_the_watch_knows_of_it)
+{
+	static const struct {
+		const char *about, *known, *teller;
+		enum session_job_verdict verdict;
+		bool node_leaves, settled, kept;
+	} rows[] = {
+		{"no session", NULL, "n", SESSION_JOB_UNKNOWN, false, false, true},
+		{"a session without pods", "", "n", SESSION_JOB_EARLY, false, false, true},
+		{"another node", NULL, "other", SESSION_JOB_UNKNOWN, false, false, false},
+		{"a link that has ended since", NULL, "n", SESSION_JOB_UNKNOWN, true, false, false},
+		{"settled", NULL, "n", SESSION_JOB_UNKNOWN, false, true, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_cache *c = session_cache_new();
+		struct session_upload u;
+		struct err e = ERR_INIT;
+		bool in_link;
+		if (rows[i].known)
+			put(c, "", rows[i].known, "8");
+		session_cache_node(c, "n", true, true, 1000);
+		session_cache_node(c, "other", true, true, 1000);
+		cr_expect_eq(tell(c, rows[i].teller, UID "-0", JOB_PROFILING), rows[i].verdict, "%s", rows[i].about);
+		cr_expect_eq(tell(c, rows[i].teller, UID "-0", JOB_DELIVERING), rows[i].verdict, "%s", rows[i].about);
+		cr_expect_not(session_cache_knows(c, UID), "%s", rows[i].about);
+		cr_expect_eq(session_cache_upload(c, rows[i].teller, UID "-0", &u, &e), -1);
+		cr_expect_eq(e.kind, ERR_RETRY, "%s: the agent asks again for where to put its report", rows[i].about);
+		struct link_job early = {.phase = JOB_QUEUED};
+		session_cache_each_early(c, see_early, &early);
+		cr_expect_str_eq(early.job_id, UID "-0", "%s", rows[i].about);
+		cr_expect_eq(early.phase, JOB_DELIVERING, "%s", rows[i].about);
+		if (rows[i].node_leaves)
+			session_cache_node(c, "n", false, false, 2000);
+		if (rows[i].settled)
+			session_cache_forget_early(c, "n", UID "-0");
+		put(c, HELD, TARGET("Preparing"), "9");
+		cr_expect_eq(phase_known(c, &in_link), rows[i].kept ? JOB_DELIVERING : JOB_PREPARING, "%s", rows[i].about);
+		cr_expect_eq(in_link, rows[i].kept, "%s", rows[i].about);
+		cr_expect(session_cache_knows(c, UID), "%s", rows[i].about);
+		session_cache_free(c);
+	}
+}
+
+Test(session_cache, a_node_s_early_jobs_are_bounded)
+{
+	struct session_cache *c = session_cache_new();
+	char id[64];
+	bool in_link;
+	session_cache_node(c, "n", true, true, 1000);
+	tell(c, "n", UID "-0", JOB_DELIVERING);
+	for (int i = 0; i < LINK_MAX_JOBS; i++) {
+		snprintf(id, sizeof id, "00000000-6b7e-4f0a-9a0e-%012d-0", i);
+		tell(c, "n", id, JOB_PROFILING);
+	}
+	put(c, HELD, TARGET("Preparing"), "9");
+	cr_expect_eq(phase_known(c, &in_link), JOB_PREPARING, "the oldest word went");
 	session_cache_free(c);
 }
 
@@ -210,7 +358,8 @@ static void *talk(void *arg)
 {
 	for (int i = 0; i < 300; i++) {
 		tell(arg, "n", UID "-0", i % 2 ? JOB_PROFILING : JOB_ANALYZING);
-		session_cache_node(arg, "n", i % 3, i);
+		session_cache_node(arg, "n", i % 3, i % 2, i);
+		session_cache_complete(arg, "n", i);
 		struct profiling_session s;
 		get(arg, i, &s, NULL);
 		session_object_fini(&s);
