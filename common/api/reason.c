@@ -36,27 +36,41 @@ const char *reason_intern(const char *text)
 	return entry ? entry->reason : NULL;
 }
 
-/* The reasons that one may have to act on as the one who runs the installation, and those that are no failures. */
+/* The reasons that one may have to act on as the one who runs the installation, and those that are no failures. Others: of waits that go by what was asked
+ * for, or by its target, as a deadline tells that has passed meanwhile. */
 static const struct {
 	const char *reason, *fault;
 } faults[] = {
 #define OURS(name) {REASON_##name, REASON_FAULT_INSTALLATION}
 #define NONE(name) {REASON_##name, REASON_FAULT_NONE}
+#define OTHER(name) {REASON_##name, REASON_FAULT_OTHER}
 	NONE(Completed), NONE(PartiallySucceeded), NONE(Canceled),
 	OURS(RevealNotEnforced), OURS(NodeWithoutAgent), OURS(AgentLost), OURS(AgentTooOld), OURS(DeadlineExceeded), OURS(HeapTooLargeForAgent),
 	OURS(AttachFailed), OURS(PermissionDenied), OURS(PerfEventsForbidden), OURS(StoreNotFound), OURS(UploadFailed), OURS(DeliveryExpired),
 	OURS(SpoolFull), OURS(SpoolUnusable), OURS(InternalError),
+	OTHER(NoPodsMatched), OTHER(PodNotFound), OTHER(PodNotRunning), OTHER(PodNotReady),
 #undef OURS
 #undef NONE
+#undef OTHER
 };
 
-const char *reason_fault(const char *reason)
+/* NULL: it is in no list. */
+static const char *listed_fault(const char *reason)
 {
 	for (size_t i = 0; reason && i < sizeof faults / sizeof *faults; i++) {
 		if (strcmp(faults[i].reason, reason) == 0)
 			return faults[i].fault;
 	}
-	return REASON_FAULT_OTHER;
+	return NULL;
+}
+
+const char *reason_fault(const char *reason, const char *waited_for)
+{
+	bool late = reason && strcmp(reason, REASON_DeadlineExceeded) == 0;
+	const char *fault = late ? listed_fault(waited_for) : NULL;
+	if (!fault)
+		fault = listed_fault(reason);
+	return fault ? fault : REASON_FAULT_OTHER;
 }
 
 const char *reason_of_err(const struct err *e)

@@ -87,8 +87,9 @@ const char *reason_remedy(const char *reason);
 const char *reason_intern(const char *text);
 
 /* Whose fault an end for this reason is: "installation", which those who run Dr-Dotnet have to see to; "none", which is no failure; "other": it says
- * something of what was asked for, of its target, or of the moment. Static storage. */
-const char *reason_fault(const char *reason);
+ * something of what was asked for, of its target, or of the moment. Static storage. `waited_for`: the reason of the condition Running at that end, which is
+ * whose fault a passed deadline is; NULL: not known. */
+const char *reason_fault(const char *reason, const char *waited_for);
 #define REASON_FAULT_INSTALLATION "installation"
 #define REASON_FAULT_NONE "none"
 #define REASON_FAULT_OTHER "other"

@@ -16,7 +16,7 @@
 static const char check[] = "recent sessions";
 
 struct failures {
-	const char *reason; /* static storage */
+	const char *reason, *fault; /* static storage */
 	size_t count;
 	const char *name;   /* of one of them; borrowed */
 	const char *message;
@@ -32,15 +32,16 @@ static bool is_recent(const json_t *session, int64_t now_wall_ms)
 static void count_failure(const json_t *session, const json_t *succeeded, struct failures *all, size_t *count)
 {
 	const char *reason = reason_intern(jsonx_str_at(succeeded, "reason", ""));
+	const char *fault = reason_fault(reason, jsonx_str_at(plugin_progress_condition(session, "Running"), "reason", NULL));
 	size_t i = 0;
 	if (!reason || reason == REASON_Canceled)
 		return;
-	while (i < *count && all[i].reason != reason)
+	while (i < *count && (all[i].reason != reason || strcmp(all[i].fault, fault) != 0))
 		i++;
 	if (i == REASONS)
 		return;
 	if (i == *count)
-		all[(*count)++] = (struct failures){.reason = reason, .name = jsonx_str_at(session, "metadata.name", "?"),
+		all[(*count)++] = (struct failures){.reason = reason, .fault = fault, .name = jsonx_str_at(session, "metadata.name", "?"),
 						    .message = jsonx_str_at(succeeded, "message", "")};
 	all[i].count++;
 }
@@ -70,7 +71,7 @@ void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, s
 	buf_init(&others, OTHERS_MAX_BYTES);
 	size_t ill = 0;
 	for (i = 0; i < count; i++) {
-		if (strcmp(reason_fault(all[i].reason), REASON_FAULT_INSTALLATION) == 0) {
+		if (strcmp(all[i].fault, REASON_FAULT_INSTALLATION) == 0) {
 			ill++;
 			doctor_findings_add(out, DOCTOR_WARN, check, reason_remedy(all[i].reason), "%zu of %zu: %s, such as %s: %.300s", all[i].count, recent,
 					    all[i].reason, all[i].name, all[i].message);

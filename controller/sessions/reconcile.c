@@ -113,7 +113,7 @@ static char *waited_for(const struct condition *c)
 {
 	const char *until = strstr(c->message, RECONCILE_UNTIL);
 	size_t said = until ? (size_t)(until - c->message) : strlen(c->message);
-	return mem_printf("%s: %.*s%s", c->reason, (int)said, c->message, until ? until + strcspn(until, ".") : "");
+	return mem_printf("%.*s%s", (int)said, c->message, until ? until + strcspn(until, ".") : "");
 }
 
 static int end_session_early(struct work *w, struct err *e)
@@ -124,9 +124,12 @@ static int end_session_early(struct work *w, struct err *e)
 	} else if (w->plan.stage == PLAN_END) {
 		const struct condition *last = &w->s.conditions[CONDITION_SUCCEEDED];
 		bool waited = w->plan.reason == REASON_DeadlineExceeded && last->message && last->message[0];
+		const char *reason = last->reason;
 		AUTO_FREE char *what = waited ? waited_for(last) : NULL;
-		AUTO_FREE char *message = waited ? mem_printf("%s %s", w->plan.message, what) : mem_strdup(w->plan.message);
+		AUTO_FREE char *message = waited ? mem_printf("%s %s: %s", w->plan.message, reason, what) : mem_strdup(w->plan.message);
 		session_status_end(&w->s, true, w->plan.reason, message, w->now_wall_ms);
+		if (waited) /* why it never ran tells whose fault that is: reason_fault() */
+			session_status_set(&w->s, CONDITION_RUNNING, CONDITION_FALSE, reason, what, w->now_wall_ms);
 	}
 	return 0;
 }
@@ -218,7 +221,7 @@ static int record_session_events(struct work *w, struct err *e)
 	bool good = c->status == CONDITION_TRUE || c->reason == REASON_Profiling || c->reason == REASON_Queued || c->reason == REASON_Canceled;
 	events_record(w->r->events, &w->s, !good, c->reason, c->message ? c->message : c->reason);
 	if (session_object_completed(&w->s))
-		session_counts_ended(c->reason);
+		session_counts_ended(c->reason, w->s.conditions[CONDITION_RUNNING].reason);
 	return 0;
 }
 

@@ -217,6 +217,8 @@ class Refusals(ControllerTest):
         self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "PodNotFound")
         now = self.sessions.wait_condition("cpu", "Completed", "True", "DeadlineExceeded", seconds=20)
         self.assertIn("PodNotFound: there is no pod nobody in namespace %s. Check spec.target.podName" % self.namespace, condition(now, "Succeeded")["message"])
+        running = condition(now, "Running")
+        self.assertEqual((running["status"], running["reason"]), ("False", "PodNotFound"), "whose fault it is")
 
     def test_node_without_agent(self):
         self.pod("checkout-1", "n1")

@@ -109,11 +109,32 @@ Test(doctor, a_rollout_that_does_not_get_through_is_named)
 	check_controller(rollout(5, 2, 2), unscheduled, NULL, DOCTOR_WARN, "has not been taken up yet; pod new does not start: Unschedulable: 0/3 nodes");
 }
 
-static json_t *ended(const char *reason)
+static json_t *ended_after(const char *reason, const char *waited_for)
 {
 	return json("{'metadata':{'name':'s'},'status':{'completionTime':'2025-12-31T20:00:00Z','conditions':["
-		    "{'type':'Succeeded','status':'False','reason':'%s','message':'because'}]}}",
-		    reason);
+		    "{'type':'Running','status':'False','reason':'%s'},{'type':'Succeeded','status':'False','reason':'%s','message':'because'}]}}",
+		    waited_for, reason);
+}
+
+static json_t *ended(const char *reason)
+{
+	return ended_after(reason, reason);
+}
+
+Test(doctor, a_deadline_that_passed_while_no_pod_was_there_is_no_illness_either)
+{
+	AUTO_JSON json_t *sessions = json_array();
+	struct doctor_findings f = {0};
+	json_array_append_new(sessions, ended_after("DeadlineExceeded", "PodNotFound"));
+	json_array_append_new(sessions, ended_after("DeadlineExceeded", "NoPodsMatched"));
+	doctor_check_sessions((struct doctor_answer){sessions, NULL}, NOW_MS, &f);
+	cr_assert_eq(f.count, 1);
+	expect(&f, 0, DOCTOR_OK, "2 ended in the last day, none failed by the installation's fault; for other reasons: DeadlineExceeded (2)");
+	json_array_append_new(sessions, ended_after("DeadlineExceeded", "NodeWithoutAgent"));
+	doctor_check_sessions((struct doctor_answer){sessions, NULL}, NOW_MS, &f);
+	cr_assert_eq(f.count, 2);
+	expect(&f, 1, DOCTOR_WARN, "1 of 3: DeadlineExceeded, such as s: because");
+	doctor_findings_fini(&f);
 }
 
 Test(doctor, what_targets_refuse_is_no_illness_of_the_installation)
