@@ -79,6 +79,24 @@ Test(orphans, the_newest_word_counts)
 	end(&h);
 }
 
+Test(orphans, a_job_that_only_delivers_needs_no_cancel)
+{
+	static const struct {
+		enum job_phase phase;
+		bool no_profiler;
+	} rows[] = {{JOB_QUEUED, false}, {JOB_PROFILING, false}, {JOB_ANALYZING, false}, {JOB_DELIVERING, true}, {JOB_FAILED, true}, {JOB_CANCELED, true}};
+	struct here h;
+	begin(&h, 7);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		tell(&h, "11111111-0", rows[i].phase, "shop", "cart");
+		struct orphan *o = orphans_take(&h.orphans, KEY);
+		cr_assert(o);
+		cr_expect_eq(o->no_profiler, rows[i].no_profiler, "%s", job_phase_name(rows[i].phase));
+		free(o);
+	}
+	end(&h);
+}
+
 Test(orphans, are_bounded_while_nobody_settles_them)
 {
 	struct here h;
