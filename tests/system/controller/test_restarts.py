@@ -5,7 +5,7 @@ import unittest
 from tests.system.controller.fakehub import Sessions
 from tests.system.controller.test_faults import FaultyTest
 from tests.system.controller.test_sessions import ControllerTest
-from tests.lib import proc
+from tests.lib import matrix, proc
 
 
 class Restarts(ControllerTest):
@@ -96,6 +96,8 @@ class Restarts(ControllerTest):
         self.assertIn("no longer has the session's job", now["status"]["targets"][0]["message"])
         self.succeed(hub, "n1", jobs["kept"])
         self.sessions.wait_condition("kept", "Completed", "True", "Completed")
+        matrix.row(self, "Controller: restarts", "Profiling", "the leader is killed, the pod ends, the session is canceled; "
+                   "the agent is slow to tell of its jobs", "nothing is decided before it has told of all; the session gets its report")
 
     def test_ordered_again_when_the_agent_has_lost_the_job(self):
         self.pod("checkout-1")
@@ -134,7 +136,7 @@ class BlindStandby(FaultyTest):
         proc.wait_until(self.api.running, 30, "the standby's watch")
         return first, second
 
-    def report_is_kept(self, first, second):
+    def report_is_kept(self, first, second, unheard):
         """The agent tells the standby what it has, once; what the leader knew of it dies with the leader."""
         _, order = first.order("cpu")
         first.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
@@ -151,13 +153,15 @@ class BlindStandby(FaultyTest):
         self.succeed(second, "n1", order["jobID"])
         self.sessions.wait_condition("cpu", "Completed", "True", "Completed")
         self.assertIsNone(second.poll("cancel"))
+        matrix.row(self, "Controller: restarts", "Delivering", "the leader is killed and the pod ends; the next leader's watch is behind: it has not heard of "
+                   + unheard, "what the agent told is kept; the session gets its report")
 
     def test_a_report_told_before_the_watch_knows_its_session(self):
         self.pod("checkout-1")
         first, second = self.replicas()
         self.api.muted = True
         self.sessions.create("cpu")
-        self.report_is_kept(first, second)
+        self.report_is_kept(first, second, "the session")
 
     def test_a_report_told_before_the_watch_knows_its_pods(self):
         first, second = self.replicas()
@@ -165,7 +169,7 @@ class BlindStandby(FaultyTest):
         self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "PodNotFound")
         self.api.muted = True
         self.pod("checkout-1")
-        self.report_is_kept(first, second)
+        self.report_is_kept(first, second, "the session's pods")
 
 
 if __name__ == "__main__":
