@@ -35,7 +35,7 @@ static void *sweep_again_and_again(void *ended)
 {
 	while (!atomic_load((_Atomic bool *)ended)) {
 		stage_sweep(&target, 0, NULL);
-		usleep(500);
+		usleep(2000); /* a sweep takes less, or every folder that is tried is gone */
 	}
 	return NULL;
 }
