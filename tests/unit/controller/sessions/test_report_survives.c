@@ -11,6 +11,7 @@
 #define KEY "shop/cpu"
 #define JOB UID "-0"
 #define NODE "n"
+#define TARGET "\"targets\":[{\"podName\":\"a\",\"podUID\":\"u\",\"nodeName\":\"" NODE "\",\"jobID\":\"" JOB "\",\"phase\":\"%s\",\"reason\":\"%s\"}]"
 #define STEP_MS 500
 #define DEADLINE_MS 100000 /* all times count from the session's creation */
 #define PROFILING_MS 10000
@@ -42,8 +43,7 @@ struct scene {
 
 struct replica {
 	struct session_cache *cache;
-	bool alive, sees;        /* its watch runs */
-	bool linked;
+	bool alive, linked, sees; /* its watch runs */
 	int64_t epoch, link_ms, wake_ms, up_ms;
 	bool dirty, told, complete, unsettled;
 };
@@ -71,14 +71,13 @@ struct world {
 static bool stored_is_final(const struct world *w)
 {
 	enum job_phase p;
-	return w->phase[0] && job_phase_parse(w->phase, &p) == 0 && job_phase_is_final(p);
+	return job_phase_parse(w->phase, &p) == 0 && job_phase_is_final(p);
 }
 
 static struct profiling_session stored_session(const struct world *w)
 {
-	AUTO_FREE char *target = w->assigned ? mem_printf("\"targets\":[{\"podName\":\"a\",\"podUID\":\"u\",\"nodeName\":\"" NODE "\",\"jobID\":\"" JOB "\","
-							  "\"phase\":\"%s\",\"reason\":\"%s\"}]", w->phase, w->reason) : NULL;
-	AUTO_FREE char *status = mem_printf("%s%s%s", target ? target : "", target && stored_is_final(w) ? "," : "", stored_is_final(w) ? COMPLETED_CONDITION : "");
+	const char *end = stored_is_final(w) ? "," COMPLETED_CONDITION : "";
+	AUTO_FREE char *status = w->assigned ? mem_printf(TARGET "%s", w->phase, w->reason, end) : mem_strdup("");
 	struct profiling_session s = make_session(w->assigned ? ",\"finalizers\":[\"drdotnet.dev/detach\"]" : "", w->canceled ? SPEC_CANCELED : SPEC, status);
 	snprintf(s.resource_version, sizeof s.resource_version, "%d", w->version);
 	return s;
