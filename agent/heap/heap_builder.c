@@ -22,6 +22,8 @@ struct heap_builder {
 	int32_t values[HEAP_VALUES_MAX];
 	struct heap_type *types;
 	size_t type_count, type_cap;
+	struct heap_method *methods;
+	size_t method_count, method_cap;
 	struct builder_root *roots;
 	size_t root_count, root_cap;
 	uint8_t block[BLOCK_BYTES];
@@ -71,7 +73,7 @@ uint32_t heap_builder_type(struct heap_builder *b, const char *name, unsigned fl
 {
 	uint32_t index = (uint32_t)b->type_count;
 	const struct heap_type_record r = {.index = index, .class_id = 0x1000 + 8 * (uint64_t)index, .flags = (uint8_t)flags,
-					   .base_size = base_size, .values = (uint8_t)(flags >> 8)};
+					   .base_size = base_size, .values = (uint16_t)(flags >> 8)};
 
 	GROW(b->types, b->type_count, b->type_cap);
 	struct heap_type *t = &b->types[b->type_count++];
@@ -98,7 +100,7 @@ void heap_builder_object(struct heap_builder *b, uint32_t type, uint64_t address
 	heap_room_for(&b->w, HEAP_PUT_MAX + HEAP_VALUES_MAX * HEAP_VALUE_BYTES_MAX);
 	heap_put_object(&b->w, type, address, size ? size : t->base_size, t->flags & HEAP_TYPE_VARIABLE);
 	const int32_t *value = b->values;
-	for (uint8_t left = t->values; left; left &= (uint8_t)(left - 1))
+	for (uint16_t left = t->values; left; left &= (uint16_t)(left - 1))
 		heap_put_value(&b->w, *value++);
 	if (t->flags & HEAP_TYPE_REFERENCES)
 		heap_put_count(&b->w, edge_count);
@@ -116,6 +118,15 @@ void heap_builder_values(struct heap_builder *b, const int32_t *values)
 void heap_builder_string(struct heap_builder *b, const struct heap_string_record *r)
 {
 	heap_put_string(&b->w, r);
+}
+
+int32_t heap_builder_method(struct heap_builder *b, const char *type, const char *method)
+{
+	GROW(b->methods, b->method_count, b->method_cap);
+	struct heap_method *m = &b->methods[b->method_count++];
+	*m = (struct heap_method){.function_id = type ? 0x8000 + 8 * (uint64_t)b->method_count : 0};
+	heap_snapshot_name_method(m, type ? type : "", type ? method : "");
+	return (int32_t)b->method_count;
 }
 
 void heap_builder_range(struct heap_builder *b, enum heap_generation g, uint64_t start, uint64_t length)
@@ -148,6 +159,20 @@ static void give_types(struct heap_builder *b, struct heap_snapshot *s)
 	free(b->types);
 }
 
+/* They come behind all objects. */
+static void put_methods(struct heap_builder *b)
+{
+	for (size_t i = 0; i < b->method_count; i++)
+		heap_put_method(&b->w, &(struct heap_method_record){(uint32_t)i, b->methods[i].function_id});
+}
+
+static void give_methods(struct heap_builder *b, struct heap_snapshot *s)
+{
+	for (size_t i = 0; i < s->method_count; i++)
+		s->methods[i] = b->methods[i];
+	free(b->methods);
+}
+
 static void give_roots(struct heap_builder *b, struct heap_snapshot *s)
 {
 	s->roots = mem_calloc(b->root_count + 1, sizeof *s->roots);
@@ -164,6 +189,7 @@ struct heap_snapshot *heap_builder_finish_take(struct heap_builder *b)
 	struct heap_scan scan = {0};
 	struct err e = ERR_INIT;
 
+	put_methods(b);
 	heap_put_end(&b->w, !b->w.bad, 0);
 	flush_builder_block(&b->w);
 	struct heap_snapshot *s = heap_store_seal(&b->store, &e) < 0 ? NULL : heap_snapshot_scan_take(&b->store, b->strings, &scan, &e);
@@ -173,6 +199,7 @@ struct heap_snapshot *heap_builder_finish_take(struct heap_builder *b)
 		abort(); /* a mistake in a test: objects out of order, offsets out of their objects */
 	heap_scan_fini(&scan);
 	give_types(b, s);
+	give_methods(b, s);
 	give_roots(b, s);
 	free(b);
 	return s;

@@ -216,28 +216,57 @@ static char *function_name(const struct resolved_function *f)
 	return mem_strdup(name.text);
 }
 
+/* Ids that are asked for together. */
+struct asked_functions {
+	uint64_t ids[HEAP_FRAME_MAX_IDS];
+	size_t count;
+};
+
+static int ask_functions(struct labeling *l, struct asked_functions *a, struct err *e)
+{
+	int r = a->count ? heap_client_name_functions(l->client, a->ids, a->count, l->deadline_ms, e) : 0;
+
+	a->count = 0;
+	return r;
+}
+
+static int want_function(struct labeling *l, uint64_t id, struct asked_functions *a, struct err *e)
+{
+	struct known_text *known = NULL;
+
+	HASH_FIND(hh, l->functions, &id, sizeof id, known);
+	if (known || !id)
+		return 0;
+	known = mem_alloc(sizeof *known);
+	known->key = a->ids[a->count++] = id;
+	HASH_ADD(hh, l->functions, key, sizeof known->key, known);
+	return a->count == HEAP_FRAME_MAX_IDS ? ask_functions(l, a, e) : 0;
+}
+
+static void name_methods(struct labeling *l)
+{
+	for (size_t i = 0; i < l->s->method_count; i++) {
+		struct heap_method *m = &l->s->methods[i];
+		const struct resolved_function *f = m->function_id ? profiler_channel_function(l->client->channel, m->function_id) : NULL;
+		heap_snapshot_name_method(m, f && f->type ? f->type : "", f && f->method ? f->method : "");
+	}
+}
+
+/* Of the frames that roots were found in, and of the methods that are suspended. */
 static int name_functions(struct labeling *l, struct err *e)
 {
-	uint64_t ids[HEAP_FRAME_MAX_IDS];
-	size_t count = 0;
+	struct asked_functions a = {.count = 0};
 	int r = 0;
 
-	for (size_t i = 0; i <= l->scan->root_count && r == 0; i++) {
-		const struct heap_root_record *root = i < l->scan->root_count ? &l->scan->roots[i] : NULL;
-		if (count == HEAP_FRAME_MAX_IDS || (!root && count)) {
-			r = heap_client_name_functions(l->client, ids, count, l->deadline_ms, e);
-			count = 0;
-		}
-		if (!root || root->kind != HEAP_ROOT_STACK || !root->id)
-			continue;
-		struct known_text *known = NULL;
-		HASH_FIND(hh, l->functions, &root->id, sizeof root->id, known);
-		if (known)
-			continue;
-		known = mem_alloc(sizeof *known);
-		known->key = ids[count++] = root->id;
-		HASH_ADD(hh, l->functions, key, sizeof known->key, known);
-	}
+	for (size_t i = 0; i < l->scan->root_count && r == 0; i++)
+		if (l->scan->roots[i].kind == HEAP_ROOT_STACK)
+			r = want_function(l, l->scan->roots[i].id, &a, e);
+	for (size_t i = 0; i < l->s->method_count && r == 0; i++)
+		r = want_function(l, l->s->methods[i].function_id, &a, e);
+	if (r == 0)
+		r = ask_functions(l, &a, e);
+	if (r == 0)
+		name_methods(l);
 	for (struct known_text *f = l->functions; f && r == 0; f = f->hh.next) {
 		const struct resolved_function *said = profiler_channel_function(l->client->channel, f->key);
 		f->text = said ? function_name(said) : NULL;

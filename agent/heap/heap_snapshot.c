@@ -1,11 +1,14 @@
 #include "agent/heap/heap_snapshot_private.h"
 
 #include "agent/heap/heap_counts.h"
+#include "agent/symbols/method_name.h"
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define METHOD_NAME_BYTES 300
 
 void heap_scan_fini(struct heap_scan *s)
 {
@@ -42,6 +45,11 @@ void heap_snapshot_free(struct heap_snapshot *s)
 	heap_counts_free(s->counts);
 	free(s->types);
 	free(s->shapes);
+	for (size_t i = 0; i < s->method_count; i++) {
+		free(s->methods[i].name);
+		free(s->methods[i].raw);
+	}
+	free(s->methods);
 	free(s->ranges);
 	free(s->roots);
 	free(s);
@@ -52,7 +60,7 @@ struct reading {
 	struct heap_snapshot *s;
 	struct heap_scan *scan;
 	struct heap_cursor c;
-	size_t type_cap, range_cap;
+	size_t type_cap, range_cap, method_cap;
 	uint64_t objects; /* that are there themselves */
 	const char *bad; /* what is wrong with it */
 };
@@ -138,6 +146,18 @@ static void add_thread(struct reading *r)
 	}
 }
 
+static void add_method(struct reading *r)
+{
+	struct heap_snapshot *s = r->s;
+
+	if (r->c.method.index != s->method_count)
+		r->bad = "methods out of order";
+	else {
+		GROW(s->methods, s->method_count, r->method_cap);
+		s->methods[s->method_count++] = (struct heap_method){.function_id = r->c.method.function_id};
+	}
+}
+
 static void read_one_object(struct reading *r)
 {
 	struct heap_string_record string;
@@ -174,6 +194,9 @@ static enum heap_record read_heap_record(struct reading *r)
 		break;
 	case HEAP_THREAD:
 		add_thread(r);
+		break;
+	case HEAP_METHOD:
+		add_method(r);
 		break;
 	case HEAP_END:
 		r->scan->end = r->c.last;
@@ -307,6 +330,21 @@ const char *heap_type_field(const struct heap_type *t, uint64_t offset)
 		return "[]";
 	const char *name = field_name_at(t, (offset - t->elements_at) % t->element_size);
 	return name[0] ? name : "[]";
+}
+
+void heap_snapshot_name_method(struct heap_method *m, const char *type, const char *method)
+{
+	struct method_name name;
+	const struct frame f = {.kind = FRAME_MANAGED, .module = (char *)"", .type = (char *)type, .method = (char *)method};
+	AUTO_BUF struct buf text = {0};
+
+	buf_init(&text, 4 * METHOD_NAME_BYTES);
+	if (method[0]) {
+		method_name_make(&f, &name);
+		method_name_printable(name.text, METHOD_NAME_BYTES, &text);
+	}
+	m->name = buf_steal(&text);
+	m->raw = type[0] ? mem_printf("%s.%s", type, method) : mem_strdup(method);
 }
 
 const char *heap_snapshot_label_take(struct heap_snapshot *s, char *label)

@@ -34,11 +34,17 @@ struct heap_type {
 	char *space;      /* namespace (of an array: its element's); "" none */
 	char *module;     /* "Shop.dll"; "" not known */
 	uint8_t flags;    /* enum heap_type_flag */
-	uint8_t values;   /* bits of enum heap_value */
+	uint16_t values;  /* bits of enum heap_value */
 	uint32_t base_size;
 	uint32_t elements_at, element_size; /* of an array: where its elements begin, and how far apart; 0: not known */
 	struct heap_field *fields; /* that may hold references, by offset, inherited ones too */
 	size_t field_count;
+};
+
+struct heap_method {    /* that the runtime has suspended (runtime-async); by HEAP_VALUE_METHOD - 1 */
+	uint64_t function_id; /* 0: not known */
+	char *name;           /* as the user wrote it: "Shop.Orders.LoadAsync"; "" not known */
+	char *raw;            /* of the metadata, its type's before it: "Shop.Orders+<>c.<LoadAsync>b__0"; "" not known */
 };
 
 struct heap_root {
@@ -93,6 +99,8 @@ struct heap_snapshot {
 	struct heap_shape *shapes;  /* beside types, for cursors */
 	struct heap_type *types;
 	uint32_t type_count;
+	struct heap_method *methods;
+	size_t method_count;
 	struct heap_range_record *ranges; /* by start */
 	size_t range_count;
 	struct heap_root *roots;
@@ -133,6 +141,8 @@ void heap_builder_object(struct heap_builder *b, uint32_t type, uint64_t address
 			 size_t edge_count);
 void heap_builder_values(struct heap_builder *b, const int32_t *values); /* HEAP_VALUES_MAX, for the objects that follow */
 void heap_builder_string(struct heap_builder *b, const struct heap_string_record *r); /* right after its object, when digests were asked for */
+/* Returns the HEAP_VALUE_METHOD of its objects. `type` NULL: it has no name. */
+int32_t heap_builder_method(struct heap_builder *b, const char *type, const char *method);
 void heap_builder_range(struct heap_builder *b, enum heap_generation g, uint64_t start, uint64_t length);
 void heap_builder_counted(struct heap_builder *b, uint32_t type, enum heap_generation g, uint64_t objects, uint64_t bytes); /* types only */
 void heap_builder_root(struct heap_builder *b, enum heap_root_kind kind, unsigned flags, uint64_t object, uint64_t second, const char *label);

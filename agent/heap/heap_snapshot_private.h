@@ -26,6 +26,9 @@ void heap_scan_fini(struct heap_scan *s);
  * with REASON_HeapWalkTorn when it is not one whole walk. */
 struct heap_snapshot *heap_snapshot_scan_take(struct heap_store *store, bool strings, struct heap_scan *scan, struct err *e);
 
+/* Names the method, by those of its type and its own in the metadata. */
+void heap_snapshot_name_method(struct heap_method *m, const char *type, const char *method);
+
 /* The snapshot keeps the text; it is the label of each root that says the same. */
 const char *heap_snapshot_label_take(struct heap_snapshot *s, char *label);
 

@@ -39,7 +39,7 @@ bool heap_put_type(struct heap_writer *w, const struct heap_type_record *r)
 	put_u8(w, r->flags);
 	heap_varint(w, r->base_size);
 	if (r->flags & HEAP_TYPE_VALUES)
-		put_u8(w, r->values);
+		heap_varint(w, r->values);
 	return true;
 }
 
@@ -95,6 +95,15 @@ bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r)
 	put_u8(w, len);
 	for (int i = 0; i < len; i++)
 		put_u8(w, (uint8_t)r->name[i]);
+	return true;
+}
+
+bool heap_put_method(struct heap_writer *w, const struct heap_method_record *r)
+{
+	if (!begin_heap_record(w, HEAP_METHOD))
+		return false;
+	heap_varint(w, r->index);
+	heap_varint(w, r->function_id);
 	return true;
 }
 
@@ -222,7 +231,7 @@ static void read_heap_type(struct heap_cursor *c)
 	c->type.flags = (uint8_t)get_le(c, 1);
 	c->type.base_size = (uint32_t)get_up_to(c, UINT32_MAX / 2);
 	if (c->type.flags & HEAP_TYPE_VALUES)
-		c->type.values = (uint8_t)get_le(c, 1);
+		c->type.values = (uint16_t)get_up_to(c, HEAP_VALUES_ALL);
 	if (!c->type.values != !(c->type.flags & HEAP_TYPE_VALUES))
 		mark_cursor_bad(c);
 	/* An object without extent would let a few bytes stand for any number of them. */
@@ -279,6 +288,13 @@ static void read_thread(struct heap_cursor *c)
 		c->thread.name[i] = (char)get_le(c, 1);
 }
 
+static void read_method(struct heap_cursor *c)
+{
+	c->method = (struct heap_method_record){0};
+	c->method.index = (uint32_t)get_up_to(c, HEAP_METHODS_MAX - 1);
+	c->method.function_id = get_varint(c);
+}
+
 static void read_heap_count(struct heap_cursor *c)
 {
 	c->counted = (struct heap_count_record){0};
@@ -308,7 +324,7 @@ static WRAPS void read_values(struct heap_cursor *c)
 {
 	int32_t *to = c->value;
 
-	for (uint8_t left = c->values; left; left &= (uint8_t)(left - 1)) {
+	for (uint16_t left = c->values; left; left &= (uint16_t)(left - 1)) {
 		uint32_t z = (uint32_t)get_up_to(c, UINT32_MAX);
 		*to++ = (int32_t)(z >> 1 ^ (0 - (z & 1)));
 	}
@@ -316,10 +332,10 @@ static WRAPS void read_values(struct heap_cursor *c)
 
 bool heap_cursor_value(const struct heap_cursor *c, enum heap_value kind, int32_t *out)
 {
-	uint8_t below = (uint8_t)(c->values & difference((unsigned)kind, 1));
+	uint16_t below = (uint16_t)(c->values & difference((unsigned)kind, 1));
 	size_t at = 0;
 
-	for (; below; below &= (uint8_t)(below - 1))
+	for (; below; below &= (uint16_t)(below - 1))
 		at++;
 	if (!(c->values & (unsigned)kind))
 		return false;
@@ -408,6 +424,9 @@ static void read_control(struct heap_cursor *c, enum heap_record kind)
 		break;
 	case HEAP_THREAD:
 		read_thread(c);
+		break;
+	case HEAP_METHOD:
+		read_method(c);
 		break;
 	case HEAP_COUNT:
 		read_heap_count(c);

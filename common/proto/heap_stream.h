@@ -12,11 +12,12 @@
  *     a string, when digests were asked for: number of UTF-16 units, u64 digest, u8 classes of characters, number of revealed units
  *       (<= HEAP_REVEAL_MAX, 0 when they may not be revealed), the units as u16
  *   head == 0: u8 kind, then
- *     TYPE:   index (dense, rising), ClassID, u8 flags, base size in bytes [, has values: u8 which (enum heap_value)]
+ *     TYPE:   index (dense, rising), ClassID, u8 flags, base size in bytes [, has values: which (bits of enum heap_value)]
  *     RANGE:  u8 generation, u8 heap, start, length (in eights)
  *     ROOT:   u8 kind, u8 flags, id, thread (1 + index of the THREAD, 0: not known), object [, dependent handles: the second object]
  *     STATIC: index (dense, rising), slot's address (in bytes), ClassID, u32 field token, u8 kind (enum heap_root_kind)
  *     THREAD: index (dense, rising), inner thread id, u8 length of its name (<= HEAP_THREAD_NAME_MAX), the name's bytes
+ *     METHOD: index (dense, rising), FunctionID of a suspended method (0: not known); behind all objects
  *     COUNT:  index of a type, u8 generation, objects of it there, their bytes (a types-only walk: it has no OBJECT)
  *     END:    objects, edges, bytes, u8 complete, collections between roots and walk
  *
@@ -33,13 +34,14 @@
 #define HEAP_TYPES_MAX (1u << 20)
 #define HEAP_STATICS_MAX (1u << 20)
 #define HEAP_THREADS_MAX (1u << 16)
+#define HEAP_METHODS_MAX (1u << 14)
 #define HEAP_ROOTS_MAX (1u << 24)
 #define HEAP_RANGES_MAX (1u << 16)
 #define HEAP_REVEAL_MAX 32
 #define HEAP_THREAD_NAME_MAX 15
 #define HEAP_PUT_MAX 40 /* bytes: more than any of the heap_put_*() writes at once */
 #define HEAP_EDGE_MAX 20
-#define HEAP_VALUES_MAX 8 /* of an object */
+#define HEAP_VALUES_MAX 9 /* of an object */
 #define HEAP_VALUE_BYTES_MAX 5
 
 enum heap_record {
@@ -51,6 +53,7 @@ enum heap_record {
 	HEAP_END = 5,
 	HEAP_THREAD = 6,
 	HEAP_COUNT = 7,
+	HEAP_METHOD = 8,
 	HEAP_BAD = -1,   /* of the reader: not this format */
 	HEAP_MORE = -2,  /* of the reader: no END, and nothing more to read */
 };
@@ -68,15 +71,17 @@ enum heap_type_flag {
 /* Numbers in objects that a walk for tasks tells beside what they refer to. */
 enum heap_value {
 	HEAP_VALUE_TASK = 1,     /* Task.m_stateFlags */
-	HEAP_VALUE_STATE = 2,    /* of a box of an async method: <>1__state of its state machine */
+	HEAP_VALUE_STATE = 2,    /* of a box of an async method: <>1__state of its state machine; of a suspended method: Continuation.State */
 	HEAP_VALUE_COUNT = 4,    /* SemaphoreSlim.m_currentCount */
 	HEAP_VALUE_MOST = 8,     /* SemaphoreSlim.m_maxCount */
 	HEAP_VALUE_HANDLED = 16, /* TaskExceptionHolder.m_isHandled */
 	HEAP_VALUE_OPEN = 32,    /* of a pool of connections (HttpClient's, Npgsql's): how many it has */
 	HEAP_VALUE_LIMIT = 64,   /* how many it may have */
 	HEAP_VALUE_IDLE = 128,   /* how many of those that it has nobody uses */
+	HEAP_VALUE_METHOD = 256, /* of a Continuation (.NET 11): 1 + index of the METHOD that is suspended; 0: none; HEAP_METHOD_UNKNOWN */
 };
-#define HEAP_VALUES_ALL 255u
+#define HEAP_VALUES_ALL 511u
+#define HEAP_METHOD_UNKNOWN (-1)
 #define HEAP_STATE_UNKNOWN INT32_MIN /* of a state machine that is laid out in another way than is thought */
 
 enum heap_generation { HEAP_GEN0, HEAP_GEN1, HEAP_GEN2, HEAP_GEN_LOH, HEAP_GEN_POH, HEAP_GEN_FROZEN, HEAP_GENERATIONS };
@@ -186,7 +191,7 @@ struct heap_type_record {
 	uint64_t class_id;
 	uint8_t flags;
 	uint32_t base_size;
-	uint8_t values; /* bits of enum heap_value; not 0 with HEAP_TYPE_VALUES, and only then */
+	uint16_t values; /* bits of enum heap_value; not 0 with HEAP_TYPE_VALUES, and only then */
 };
 
 struct heap_range_record {
@@ -211,6 +216,11 @@ struct heap_static_record {
 struct heap_thread_record {
 	uint32_t index, tid;
 	char name[HEAP_THREAD_NAME_MAX + 1]; /* any bytes, ends with NUL */
+};
+
+struct heap_method_record {
+	uint32_t index;
+	uint64_t function_id;
 };
 
 struct heap_count_record {
@@ -238,6 +248,7 @@ bool heap_put_range(struct heap_writer *w, const struct heap_range_record *r);
 bool heap_put_root(struct heap_writer *w, const struct heap_root_record *r);
 bool heap_put_static(struct heap_writer *w, const struct heap_static_record *r);
 bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r);
+bool heap_put_method(struct heap_writer *w, const struct heap_method_record *r);
 bool heap_put_counted(struct heap_writer *w, const struct heap_count_record *r);
 bool heap_put_end(struct heap_writer *w, bool complete, uint64_t collections); /* with the writer's own counts */
 bool heap_put_string(struct heap_writer *w, const struct heap_string_record *r); /* right after its object */
@@ -246,7 +257,7 @@ bool heap_put_string(struct heap_writer *w, const struct heap_string_record *r);
 struct heap_shape { /* what of a type is needed to read its objects */
 	uint8_t flags;
 	uint32_t base_size;
-	uint8_t values;
+	uint16_t values;
 };
 
 struct heap_object_record {
@@ -267,7 +278,7 @@ struct heap_cursor {
 	uint64_t objects, edges, bytes;
 	uint64_t edges_left, slot; /* of the current object */
 	bool string_left;
-	uint8_t values;            /* that the current object has */
+	uint16_t values;           /* that the current object has */
 	int32_t value[HEAP_VALUES_MAX];
 	union {
 		struct heap_object_record object;
@@ -276,6 +287,7 @@ struct heap_cursor {
 		struct heap_root_record root;
 		struct heap_static_record field;
 		struct heap_thread_record thread;
+		struct heap_method_record method;
 		struct heap_count_record counted;
 		struct heap_end_record last;
 	};

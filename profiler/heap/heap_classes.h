@@ -30,7 +30,7 @@ struct heap_class {
 	uint8_t way;
 	uint32_t first_series;
 	uint16_t series_count, structs_at;
-	uint8_t values; /* bits of enum heap_value; where they stand: heap_values.h */
+	uint16_t values; /* bits of enum heap_value; where they stand: heap_values.h */
 	uint16_t values_at;
 };
 

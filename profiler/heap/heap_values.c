@@ -2,6 +2,7 @@
 #include "profiler/heap/heap_values.h"
 
 #include "common/proto/difference.h"
+#include "profiler/heap/heap_methods.h"
 #include "profiler/clr/module_guard.h"
 
 #define MODULES_MAX 1024u
@@ -15,6 +16,8 @@
 #define MACHINES_BITS 10    /* classes of state machines that are objects of their own */
 #define MACHINES_SIZE (1u << MACHINES_BITS)
 #define OBJECT_HEAD 8
+#define PARENT_WORD 2       /* of a class: MethodTable.ParentMethodTable, as the runtime's contract descriptor has it in .NET 9 to 11 */
+#define COR_E_DATA_INCOMPLETE ((hresult)0x80131351) /* CORPROF_E_DATAINCOMPLETE */
 
 /* What is looked for, by the names in the core library (module NULL), or in the module of this name. In a box the state is that of the machine in its
  * field. */
@@ -26,6 +29,8 @@ static const struct sought {
 	{u"System.Threading.Tasks.Task", NULL, u"m_stateFlags", HEAP_VALUE_TASK, NULL},
 	{u"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1", u"AsyncStateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE, NULL},
 	{u"System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1", u"StateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE, NULL},
+	{u"System.Runtime.CompilerServices.Continuation", NULL, u"State", HEAP_VALUE_STATE, NULL},
+	{u"System.Runtime.CompilerServices.Continuation", NULL, u"ResumeInfo", HEAP_VALUE_METHOD, NULL},
 	{u"System.Threading.SemaphoreSlim", NULL, u"m_currentCount", HEAP_VALUE_COUNT, NULL},
 	{u"System.Threading.SemaphoreSlim", NULL, u"m_maxCount", HEAP_VALUE_MOST, NULL},
 	{u"System.Threading.Tasks.TaskExceptionHolder", NULL, u"m_isHandled", HEAP_VALUE_HANDLED, NULL},
@@ -50,6 +55,7 @@ struct place {
 };
 static struct place places[PLACES_MAX];
 static uint32_t place_count;
+static enum { PARENTS_UNKNOWN, PARENTS_NOTED, PARENTS_ELSEWHERE } parents; /* by those classes that the runtime tells the parent of */
 static struct machine {
 	cor_id cls;
 	uint16_t state; /* 0: not known */
@@ -138,7 +144,9 @@ bool heap_values_find(void *info)
 	void *list = NULL;
 
 	core = 0;
+	heap_methods_reset();
 	place_count = 1; /* [0] is none */
+	parents = PARENTS_UNKNOWN;
 	for (uint32_t i = 0; i < SOUGHT; i++)
 		found[i] = (struct found){0};
 	for (uint32_t i = 0; i < MACHINES_SIZE; i++)
@@ -211,7 +219,7 @@ static bool place_state(void *info, cor_id box, uint32_t at, struct place *out, 
 	return true;
 }
 
-static uint32_t order_of(uint8_t values, enum heap_value value)
+static uint32_t order_of(uint16_t values, enum heap_value value)
 {
 	uint32_t before = 0;
 
@@ -221,7 +229,7 @@ static uint32_t order_of(uint8_t values, enum heap_value value)
 }
 
 /* Sorted by kind when all are known: a class has a task's flags and a state, or a semaphore's two numbers, or one. */
-static void learn_level(void *info, cor_id cls, cor_id module, md_token token, uint32_t base_size, uint8_t *values, uint16_t at[], struct place *place)
+static void learn_level(void *info, cor_id cls, cor_id module, md_token token, uint32_t base_size, uint16_t *values, uint16_t at[], struct place *place)
 {
 	for (uint32_t i = 0; i < SOUGHT; i++) {
 		const struct sought *s = &sought[i];
@@ -229,20 +237,34 @@ static void learn_level(void *info, cor_id cls, cor_id module, md_token token, u
 		if (found[i].type != token || found[i].module != module || !found[i].field || !offset_of(info, cls, found[i].field, &offset))
 			continue;
 		uint16_t slot = (uint16_t)offset;
-		if (s->value == HEAP_VALUE_STATE && !place_state(info, cls, offset, place, &slot))
+		if (s->value == HEAP_VALUE_STATE && s->nested && !place_state(info, cls, offset, place, &slot))
 			continue;
-		if (slot < OBJECT_HEAD || slot + 4u > base_size)
+		if (slot < OBJECT_HEAD || slot + (s->value == HEAP_VALUE_METHOD ? 8u : 4u) > base_size)
 			continue;
 		at[__builtin_ctz(s->value)] = slot;
-		*values |= (uint8_t)s->value;
+		*values |= (uint16_t)s->value;
 	}
+}
+
+/* The classes that the runtime makes of suspended methods are none of which it tells the parent. It stands in the class, where that of others does. */
+static bool parent_of(void *info, cor_id cls, cor_id *module, md_token *token, cor_id *parent)
+{
+	cor_id noted = ((const cor_id *)cls)[PARENT_WORD];
+	hresult hr = info_get_parent_class(info, cls, module, token, parent);
+
+	if (hr >= 0 && *parent && parents != PARENTS_ELSEWHERE)
+		parents = noted == *parent ? PARENTS_NOTED : PARENTS_ELSEWHERE;
+	if (hr != COR_E_DATA_INCOMPLETE || parents != PARENTS_NOTED)
+		return hr >= 0;
+	*parent = noted;
+	return true;
 }
 
 void heap_values_learn(void *info, struct heap_class *c)
 {
 	struct place place = {0};
 	uint16_t at[HEAP_VALUES_MAX] = {0};
-	uint8_t values = 0;
+	uint16_t values = 0;
 	cor_id cls = c->id;
 
 	if (c->flags & (HEAP_TYPE_VARIABLE | HEAP_TYPE_COLLECTIBLE) || place_count == PLACES_MAX)
@@ -250,14 +272,14 @@ void heap_values_learn(void *info, struct heap_class *c)
 	for (int i = 0; cls && i < BASES_MAX; i++) {
 		cor_id module = 0, parent = 0;
 		md_token token = 0;
-		if (info_get_parent_class(info, cls, &module, &token, &parent) < 0)
+		if (!parent_of(info, cls, &module, &token, &parent))
 			break;
 		learn_level(info, cls, module, token, c->base_size, &values, at, &place);
 		cls = parent;
 	}
 	if (!values)
 		return;
-	for (uint8_t left = values; left; left &= (uint8_t)(left - 1))
+	for (uint16_t left = values; left; left &= (uint16_t)(left - 1))
 		place.at[order_of(values, (enum heap_value)(left & -left))] = at[__builtin_ctz(left)];
 	c->values = values;
 	c->values_at = (uint16_t)place_count;
@@ -285,10 +307,12 @@ void heap_values_put(void *info, struct heap_writer *w, const struct heap_class 
 	const struct place *p = &places[c->values_at];
 	uint32_t i = 0;
 
-	for (uint8_t left = c->values; left; left &= (uint8_t)(left - 1), i++) {
+	for (uint16_t left = c->values; left; left &= (uint16_t)(left - 1), i++) {
 		unsigned value = left & (unsigned)-left;
 		if (value == HEAP_VALUE_STATE && p->machine)
 			heap_put_value(w, state_elsewhere(info, *(const cor_id *)(object + p->machine)));
+		else if (value == HEAP_VALUE_METHOD)
+			heap_put_value(w, heap_methods_number(*(const uintptr_t *)(object + p->at[i])));
 		else if (value == HEAP_VALUE_HANDLED)
 			heap_put_value(w, *(const uint8_t *)(object + p->at[i]));
 		else

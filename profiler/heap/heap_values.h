@@ -1,6 +1,7 @@
-/* Numbers in tasks, boxes of async methods, semaphores and holders of exceptions (enum heap_value). Which fields they are is looked up in the core
- * library's metadata before the stop; where they stand in a class, when the walk meets it first: by GetClassIDInfo2 and GetClassLayout, which take no
- * lock and allocate nothing. */
+/* Numbers in tasks, boxes of async methods, suspended methods, semaphores and holders of exceptions (enum heap_value). Which fields they are is looked
+ * up in the core library's metadata before the stop; where they stand in a class, when the walk meets it first: by GetClassIDInfo2 and GetClassLayout,
+ * which take no lock and allocate nothing. Classes that the runtime makes of suspended methods (.NET 11) are in no metadata and have their numbers where
+ * the class has that they are made of. */
 #ifndef DRDOTNET_HEAP_VALUES_H
 #define DRDOTNET_HEAP_VALUES_H
 

@@ -7,6 +7,7 @@
 #include "profiler/heap/heap_census.h"
 #include "profiler/heap/heap_collection.h"
 #include "profiler/heap/heap_gaps.h"
+#include "profiler/heap/heap_methods.h"
 #include "profiler/heap/heap_names.h"
 #include "profiler/heap/heap_nested.h"
 #include "profiler/heap/heap_objects.h"
@@ -191,7 +192,7 @@ static void walk_in_stop(struct walk *k)
 	k->answer.walk_cpu_us = difference(now_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns) / 1000;
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
-	if (whole && heap_threads_put(&sink.w))
+	if (whole && heap_threads_put(&sink.w) && (!k->objects.values || heap_methods_put(k->info, &sink.w)))
 		finish_stream();
 }
 

@@ -7,7 +7,7 @@
 #include "common/base/mem.h"
 #include "tests/fuzz/fuzz_tools.h"
 
-/* NULL: refused, as it may be. Every third root has the first name. */
+/* NULL: refused, as it may be. Every third root has the first name; methods without a function have none. */
 static inline struct heap_snapshot *read_snapshot(const uint8_t *data, size_t size, bool strings, const char *third, const char *other)
 {
 	struct heap_store store;
@@ -25,6 +25,8 @@ static inline struct heap_snapshot *read_snapshot(const uint8_t *data, size_t si
 	for (size_t i = 0; i < scan.root_count; i++)
 		s->roots[s->root_count++] = (struct heap_root){scan.roots[i].kind, scan.roots[i].flags, scan.roots[i].object,
 							       scan.roots[i].second, i % 3 ? other : third};
+	for (size_t i = 0; i < s->method_count; i++)
+		heap_snapshot_name_method(&s->methods[i], i % 2 ? "Shop.Orders" : "System.Net.Http.HttpConnection", s->methods[i].function_id ? "SendAsync" : "");
 	heap_scan_fini(&scan);
 	return s;
 }

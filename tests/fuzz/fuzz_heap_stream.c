@@ -12,18 +12,21 @@ static void check_objects(const struct heap_snapshot *s)
 {
 	struct heap_cursor c;
 	struct heap_string_record string;
+	int32_t method;
 	uint64_t offset, target, objects = 0, edges = 0, bytes = 0;
 
 	heap_snapshot_cursor(s, &c);
 	for (; heap_snapshot_object(&c); objects++) {
 		check(c.object.type < s->type_count && c.object.size >= 8 && c.object.address + c.object.size > c.object.address);
 		check(heap_snapshot_generation(s, c.object.address) < HEAP_GENERATIONS);
+		check(!heap_cursor_value(&c, HEAP_VALUE_METHOD, &method) || s->types[c.object.type].values & HEAP_VALUE_METHOD);
 		bytes += c.object.size;
 		for (; heap_cursor_edge(&c, &offset, &target); edges++)
 			check(offset < c.object.size + 8 && heap_type_field(&s->types[c.object.type], offset) != NULL);
 		if (heap_cursor_string(&c, &string))
 			check(s->strings && string.revealed <= HEAP_REVEAL_MAX);
 	}
+	check(s->method_count <= HEAP_METHODS_MAX);
 	check(objects == s->facts.objects && edges == s->facts.edges && bytes == s->facts.bytes);
 }
 

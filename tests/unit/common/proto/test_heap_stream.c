@@ -177,7 +177,9 @@ Test(heap_stream, what_cannot_be_is_bad)
 		uint8_t bytes[16];
 		size_t len;
 	} rows[] = {
-		{"a kind that there is not", {0, 7}, 2},
+		{"a kind that there is not", {0, 9}, 2},
+		{"a method's index past the last one", {0, 8, 0x80, 0x80, 1, 1}, 6},
+		{"values that there are not", {0, 1, 3, 8, 0x40, 24, 0x80, 4}, 8},
 		{"a type that did not come", {4, 0}, 2},
 		{"a type's index past the next one", {0, 1, 4, 8, 0, 24}, 6},
 		{"a type with another shape than the table's", {0, 1, 0, 8, 0, 24}, 6},
@@ -244,6 +246,34 @@ Test(heap_stream, values_come_with_their_object)
 		cr_assert(heap_cursor_edge(&c, &offset, &target));
 		cr_expect_eq(target, 0x20000);
 	}
+	cr_assert_eq(heap_cursor_next(&c), HEAP_END);
+	cr_expect(c.last.complete);
+}
+
+Test(heap_stream, methods_come_behind_the_objects_that_name_them)
+{
+	static const struct heap_type_record suspended = {.index = 0, .class_id = 0x7f0000000008, .flags = HEAP_TYPE_VALUES, .base_size = 40,
+							  .values = HEAP_VALUE_STATE | HEAP_VALUE_METHOD};
+	static const struct heap_shape shape = {HEAP_TYPE_VALUES, 40, HEAP_VALUE_STATE | HEAP_VALUE_METHOD};
+	struct written x;
+	struct heap_cursor c;
+	int32_t state, method;
+
+	begin(&x);
+	cr_assert(heap_put_type(&x.w, &suspended));
+	put_object(&x.w, 0, 0x10000, 40, false);
+	heap_put_value(&x.w, 3);
+	heap_put_value(&x.w, HEAP_METHODS_MAX);
+	cr_assert(heap_put_method(&x.w, &(struct heap_method_record){HEAP_METHODS_MAX - 1, 0x7fffffffffffffff}));
+	cr_assert(heap_put_end(&x.w, true, 0));
+	heap_cursor_init(&c, x.bytes, (size_t)(x.w.at - x.bytes), &shape, 1, false);
+	cr_assert_eq(heap_cursor_next(&c), HEAP_TYPE);
+	cr_expect_eq(c.type.values, shape.values);
+	cr_assert_eq(heap_cursor_next(&c), HEAP_OBJECT);
+	cr_assert(heap_cursor_value(&c, HEAP_VALUE_STATE, &state) && heap_cursor_value(&c, HEAP_VALUE_METHOD, &method));
+	cr_expect(state == 3 && method == HEAP_METHODS_MAX);
+	cr_assert_eq(heap_cursor_next(&c), HEAP_METHOD);
+	cr_expect(c.method.index == HEAP_METHODS_MAX - 1 && c.method.function_id == 0x7fffffffffffffff);
 	cr_assert_eq(heap_cursor_next(&c), HEAP_END);
 	cr_expect(c.last.complete);
 }

@@ -1,4 +1,6 @@
 /* A made-up runtime: a core library with the types that have values, and objects of them. What is told of an object is what stands in it. */
+#include "profiler/base/own_memory.h"
+#include "profiler/heap/heap_methods.h"
 #include "profiler/heap/heap_values.h"
 
 #include <criterion/criterion.h>
@@ -10,15 +12,18 @@
 #define BUILDER 0x02000002u
 #define BOX 0x02000003u
 #define SEMAPHORE 0x02000004u
+#define CONTINUATION 0x02000005u
 #define MACHINE 0x02000009u
 #define FLAGS_FIELD 0x04000011u
 #define MACHINE_FIELD 0x04000021u
 #define COUNT_FIELD 0x04000031u
 #define MOST_FIELD 0x04000032u
 #define FIRST_FIELD 0x04000041u
+#define STATE_FIELD 0x04000051u
+#define RESUME_FIELD 0x04000052u
 
-enum kind { KIND_TASK, KIND_BOX, KIND_SHARED_BOX, KIND_STRUCT, KIND_CLASS, KIND_SEMAPHORE, KIND_PLAIN, KIND_TORN, KINDS };
-static uint32_t tables[KINDS][4]; /* a class begins with its flags and its size */
+enum kind { KIND_TASK, KIND_BOX, KIND_SHARED_BOX, KIND_STRUCT, KIND_CLASS, KIND_SEMAPHORE, KIND_PLAIN, KIND_TORN, KIND_CONTINUATION, KIND_SUSPENDED, KINDS };
+static uint32_t tables[KINDS][8]; /* a class begins with its flags and its size; its parent is the third word of eight bytes */
 static bool unreadable;
 
 static cor_id class_of(enum kind k)
@@ -51,6 +56,7 @@ static hresult find_type(void *self, const wchar16 *name, md_token enclosing, md
 		{"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1", 0, BUILDER},
 		{"AsyncStateMachineBox`1", BUILDER, BOX},
 		{"System.Threading.SemaphoreSlim", 0, SEMAPHORE},
+		{"System.Runtime.CompilerServices.Continuation", 0, CONTINUATION},
 	};
 	(void)self;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -69,9 +75,9 @@ static hresult enum_fields(void *self, void **cursor, md_token type, md_token *f
 	if (*cursor)
 		return COR_S_FALSE;
 	*cursor = &tables;
-	if (type == SEMAPHORE) {
-		fields[0] = COUNT_FIELD;
-		fields[1] = MOST_FIELD;
+	if (type == SEMAPHORE || type == CONTINUATION) {
+		fields[0] = type == SEMAPHORE ? COUNT_FIELD : STATE_FIELD;
+		fields[1] = type == SEMAPHORE ? MOST_FIELD : RESUME_FIELD;
 		*count = 2;
 	} else if (type == TASK || type == BOX) {
 		fields[0] = type == TASK ? FLAGS_FIELD : MACHINE_FIELD;
@@ -92,6 +98,8 @@ static hresult field_props(void *self, md_token field, md_token *type, wchar16 *
 	const char *text = field == FLAGS_FIELD	    ? "m_stateFlags"
 			   : field == MACHINE_FIELD ? "StateMachine"
 			   : field == COUNT_FIELD   ? "m_currentCount"
+			   : field == STATE_FIELD   ? "State"
+			   : field == RESUME_FIELD  ? "ResumeInfo"
 						    : "m_maxCount";
 	(void)self;
 	(void)type;
@@ -163,9 +171,11 @@ static hresult module_info(void *self, cor_id module, const uint8_t **base, uint
 
 static hresult class_info2(void *self, cor_id cls, cor_id *module, md_token *token, cor_id *parent, uint32_t cap, uint32_t *count, cor_id *args)
 {
-	static const md_token tokens[KINDS] = {TASK, BOX, BOX, MACHINE, MACHINE, SEMAPHORE, MACHINE, BOX};
+	static const md_token tokens[KINDS] = {TASK, BOX, BOX, MACHINE, MACHINE, SEMAPHORE, MACHINE, BOX, CONTINUATION};
 	enum kind k = kind_of(cls);
 	(void)self;
+	if (k == KIND_SUSPENDED)
+		return (hresult)0x80131351; /* as .NET 11 does */
 	*module = k == KIND_STRUCT || k == KIND_CLASS || k == KIND_PLAIN ? OTHER_MODULE : CORE;
 	*token = tokens[k];
 	*parent = *token == BOX ? class_of(KIND_TASK) : 0;
@@ -183,6 +193,7 @@ static hresult class_layout(void *self, cor_id cls, struct cor_field_offset *fie
 		[KIND_TASK] = {{FLAGS_FIELD, 12}}, [KIND_BOX] = {{MACHINE_FIELD, 16}}, [KIND_SHARED_BOX] = {{MACHINE_FIELD, 16}},
 		[KIND_STRUCT] = {{FIRST_FIELD + 1, 0}, {FIRST_FIELD, 8}}, [KIND_CLASS] = {{FIRST_FIELD + 1, 8}, {FIRST_FIELD, 20}},
 		[KIND_SEMAPHORE] = {{MOST_FIELD, 20}, {COUNT_FIELD, 16}}, [KIND_TORN] = {{MACHINE_FIELD, 4000}},
+		[KIND_CONTINUATION] = {{RESUME_FIELD, 16}, {STATE_FIELD, 28}},
 	};
 	(void)self;
 	(void)bytes;
@@ -200,7 +211,26 @@ static hresult box_layout(void *self, cor_id cls, uint32_t *offset)
 	return cls == class_of(KIND_STRUCT) ? COR_S_OK : COR_E_FAIL;
 }
 
+/* Of code that is at an odd address there is no function. */
+static hresult function_from_ip3(void *self, uintptr_t ip, cor_id *function, cor_id *rejit)
+{
+	(void)self;
+	*rejit = 0;
+	*function = ip & ~(uintptr_t)0xff;
+	return ip % 2 ? COR_E_FAIL : COR_S_OK;
+}
+
+static hresult is_function_dynamic(void *self, cor_id function, int32_t *dynamic)
+{
+	(void)self;
+	(void)function;
+	*dynamic = 1;
+	return COR_S_OK;
+}
+
 static void *info_table[120] = {
+	[INFO_GET_FUNCTION_FROM_IP3] = (void *)function_from_ip3,
+	[INFO_IS_FUNCTION_DYNAMIC] = (void *)is_function_dynamic,
 	[INFO_ENUM_MODULES] = (void *)enum_modules,	    [INFO_GET_MODULE_META_DATA] = (void *)module_meta_data,
 	[INFO_GET_MODULE_INFO] = (void *)module_info,
 	[INFO_GET_CLASS_ID_INFO2] = (void *)class_info2,    [INFO_GET_CLASS_LAYOUT] = (void *)class_layout,
@@ -275,4 +305,105 @@ Test(heap_values, a_layout_that_cannot_be_is_not_read)
 	cr_assert_eq(values_of(KIND_TORN, box, sizeof box, v), 1, "its flags alone");
 	unreadable = true;
 	cr_expect_eq(values_of(KIND_TORN, box, sizeof box, v), 0);
+}
+
+static void note_parent(enum kind k, enum kind parent)
+{
+	const uint64_t word = class_of(parent);
+	memcpy(&tables[k][4], &word, sizeof word);
+}
+
+/* The object of a class that is in no metadata; `resume` is what it refers to. */
+static size_t suspended_values(const void *resume, int32_t *out)
+{
+	const uint64_t object[] = {class_of(KIND_SUSPENDED), 0, (uint64_t)(uintptr_t)resume, UINT64_C(5) << 32, 1, 2};
+	return values_of(KIND_SUSPENDED, object, sizeof object, out);
+}
+
+static void learn_parents(void)
+{
+	const uint64_t box[] = {class_of(KIND_BOX), UINT64_C(0x2000401) << 32, 7, 5, 0};
+	int32_t v[8];
+
+	note_parent(KIND_SUSPENDED, KIND_CONTINUATION);
+	note_parent(KIND_BOX, KIND_TASK);
+	cr_assert(own_memory_open() && heap_values_find(&info));
+	cr_expect_eq(suspended_values(NULL, v), 0, "nothing says yet that parents are where they are thought to be");
+	cr_assert_eq(values_of(KIND_BOX, box, sizeof box, v), 2);
+}
+
+Test(heap_values, a_class_without_metadata_has_what_its_parent_has)
+{
+	static const uint64_t first[] = {0x1111, 0x7f00}, second[] = {0x1112, 0x8a02}, helper[] = {0x1113, 0};
+	int32_t v[8];
+
+	learn_parents();
+	cr_assert_eq(suspended_values(first, v), 2);
+	cr_expect(v[0] == 5 && v[1] == 1);
+	cr_assert_eq(suspended_values(second, v), 2);
+	cr_expect_eq(v[1], 2);
+	cr_assert_eq(suspended_values(first, v), 2);
+	cr_expect_eq(v[1], 1, "the same one");
+	cr_assert_eq(suspended_values(helper, v), 2);
+	cr_expect_eq(v[1], 0, "of no method");
+	cr_assert_eq(suspended_values((const void *)8, v), 2);
+	cr_expect_eq(v[1], HEAP_METHOD_UNKNOWN, "nothing is there");
+	cr_assert_eq(suspended_values(NULL, v), 2);
+	cr_expect_eq(v[1], 0);
+}
+
+Test(heap_values, parents_that_are_elsewhere_are_not_read)
+{
+	int32_t v[8];
+
+	note_parent(KIND_BOX, KIND_SEMAPHORE);
+	note_parent(KIND_SUSPENDED, KIND_CONTINUATION);
+	cr_assert(own_memory_open() && heap_values_find(&info));
+	const uint64_t box[] = {class_of(KIND_BOX), UINT64_C(0x2000401) << 32, 7, 5, 0};
+	cr_assert_eq(values_of(KIND_BOX, box, sizeof box, v), 2);
+	note_parent(KIND_BOX, KIND_TASK);
+	cr_assert_eq(values_of(KIND_BOX, box, sizeof box, v), 2);
+	cr_expect_eq(suspended_values("0123456789abcdef", v), 0);
+}
+
+static bool no_block(struct heap_writer *w)
+{
+	(void)w;
+	return false;
+}
+
+Test(heap_values, methods_are_told_by_the_functions_at_their_addresses)
+{
+	static const uint64_t first[] = {1, 0x7f10}, helper[] = {2, 0}, odd[] = {3, 0x7f11};
+	uint8_t bytes[256];
+	struct heap_writer w = {.at = bytes, .limit = bytes + sizeof bytes - HEAP_PUT_MAX, .more = no_block};
+	struct heap_cursor c;
+
+	cr_assert(own_memory_open());
+	heap_methods_reset();
+	cr_expect(heap_methods_number((uintptr_t)first) == 1 && heap_methods_number((uintptr_t)helper) == 0 && heap_methods_number((uintptr_t)odd) == 3);
+	cr_assert(heap_methods_put(&info, &w));
+	heap_cursor_init(&c, bytes, (size_t)(w.at - bytes), NULL, 0, false);
+	const uint64_t functions[] = {0x7f00, 0, 0};
+	for (uint32_t i = 0; i < 3; i++) {
+		cr_assert_eq(heap_cursor_next(&c), HEAP_METHOD);
+		cr_expect(c.method.index == i && c.method.function_id == functions[i], "%u: %lx", i, c.method.function_id);
+	}
+	cr_expect_eq(heap_cursor_next(&c), HEAP_MORE);
+}
+
+Test(heap_values, no_more_methods_than_there_is_room_for)
+{
+	static uint64_t many[HEAP_METHODS_MAX + 1][2];
+
+	cr_assert(own_memory_open());
+	heap_methods_reset();
+	for (size_t i = 0; i <= HEAP_METHODS_MAX; i++)
+		many[i][1] = 0x1000 + i;
+	for (size_t i = 0; i < HEAP_METHODS_MAX; i++)
+		cr_assert_eq(heap_methods_number((uintptr_t)many[i]), (int32_t)i + 1);
+	cr_expect_eq(heap_methods_number((uintptr_t)many[HEAP_METHODS_MAX]), HEAP_METHOD_UNKNOWN);
+	cr_expect_eq(heap_methods_number((uintptr_t)many[7]), 8);
+	heap_methods_reset();
+	cr_expect_eq(heap_methods_number((uintptr_t)many[HEAP_METHODS_MAX]), 1);
 }
