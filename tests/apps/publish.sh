@@ -1,7 +1,8 @@
 #!/bin/sh
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
 # into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
-# ahead of time for one framework, into build/apps/native/. All in one run of MSBuild: most of what a run takes is its beginning.
+# ahead of time for one framework, into build/apps/native/. AsyncRuntime is for .NET 11 alone. All in one run of MSBuild: most of what a run takes is its
+# beginning.
 # usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
@@ -13,7 +14,7 @@ done
 lone= old= # of all, those that the suite runs on .NET 10 only; on 9, too
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp"
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp AsyncRuntime WaitApp ThreadApp StackApp StackReady CorpusApp"
 	apps="$apps RequestApp LineApp LineReady LineSingle"
 	if [ -z "${DRDOTNET_EVERY_RUNTIME:-}" ]; then
 		lone=" CorpusApp LineApp LineReady LineSingle "
@@ -26,6 +27,7 @@ folder_of() {
 	names) echo tests/system/profiler/app ;;
 	StackReady) echo tests/apps/StackApp ;;
 	LineReady | LineSingle) echo tests/apps/LineApp ;;
+	AsyncRuntime) echo tests/apps/AsyncApp ;;
 	*) echo "tests/apps/$1" ;;
 	esac
 }
@@ -67,6 +69,7 @@ for app in $apps; do
 	frameworks=${*:-net10.0}
 	[ "$app" = Native ] && frameworks=net8.0
 	[ "$lone" = "${lone#* $app }" ] || frameworks=net10.0
+	[ "$app" = AsyncRuntime ] && case " $frameworks " in *" net11.0 "*) frameworks=net11.0 ;; *) frameworks= ;; esac
 	for tf in $frameworks; do
 		[ "$tf" != net9.0 ] || [ -z "$old" ] || [ "$old" != "${old#* $app }" ] || continue
 		out=$(place_of "$app" "$tf")

@@ -114,6 +114,11 @@ class AsyncApp(App):
     NAME = "AsyncApp"
 
 
+class AsyncRuntime(App):
+    """AsyncApp, whose methods the runtime itself suspends: for .NET 11."""
+    NAME = "AsyncRuntime"
+
+
 class LockApp(App):
     """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
     NAME = "LockApp"
