@@ -18,14 +18,19 @@ static void name_task_type(struct heap_type *t, uint32_t i)
 					     "System.Threading.Tasks.TaskCompletionSource",
 					     "System.Net.Sockets.Socket.AwaitableSocketAsyncEventArgs", "System.Threading.Tasks.Task.SetOnInvokeMres"};
 	static const char box[] = "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1<System.Int32,Shop.Orders+<LoadAsync>d__0>";
+	static const char suspends[] = "System.Runtime.CompilerServices.AsyncHelpers.RuntimeAsyncTask<int>";
 	static const char *const fields[] = {"_target",	  "m_action",	"_items",  "m_continuationObject", "_task", "Next", "m_asyncHead", "_continuationState",
 					     "StateMachine", "<>u__1.m_task"};
-	const char *name = t->values & HEAP_VALUE_STATE ? box : t->values & HEAP_VALUE_TASK ? tasks[i % 3] : others[i % 6];
+	static const char *const of_runtime[] = {"m_action", "m_stateObject", "Next", "m_continuationObject", "Task"};
+	bool runtime = t->values & HEAP_VALUE_METHOD || (t->values == HEAP_VALUE_TASK && i % 2);
+	const char *name = runtime ? suspends : t->values & HEAP_VALUE_STATE ? box : t->values & HEAP_VALUE_TASK ? tasks[i % 3] : others[i % 6];
 	heap_type_set_name(t, name);
 	t->module = mem_strdup("");
 	t->raw = t->values & HEAP_VALUE_STATE || i % 5 == 0 ? mem_strdup(i % 5 ? name : "Shop.Orders+<LoadAsync>d__0") : NULL;
 	t->fields = mem_calloc(sizeof fields / sizeof *fields, sizeof *t->fields);
-	for (; t->field_count < sizeof fields / sizeof *fields; t->field_count++)
+	for (; runtime && t->field_count < sizeof of_runtime / sizeof *of_runtime; t->field_count++)
+		t->fields[t->field_count] = (struct heap_field){8 + 8 * (uint32_t)t->field_count, mem_strdup(of_runtime[t->field_count])};
+	for (; !runtime && t->field_count < sizeof fields / sizeof *fields; t->field_count++)
 		t->fields[t->field_count] = (struct heap_field){8 + 8 * (uint32_t)((t->field_count + i) % 10 + t->field_count) / 2,
 								mem_strdup(fields[(t->field_count + i) % 10])};
 }

@@ -68,7 +68,7 @@ static void put_nothing_stuck(const struct task_groups *g, struct buf *out)
 	}
 	if (g->unread) {
 		buf_puts(out, "No verdict: ");
-		size_text_counted(out, g->unread, "runtime-async operation waits, and is not read yet", "runtime-async operations wait, and are not read yet");
+		size_text_counted(out, g->unread, "runtime-async operation could not be read", "runtime-async operations could not be read");
 		return;
 	}
 	if (g->operations == 0) {
@@ -138,8 +138,10 @@ static void put_looks(const struct stuck_result *r, struct buf *out)
 	size_text_counted(out, g->operations, "async operation waits, ", "async operations wait, ");
 	size_text_count(out, g->lasting);
 	buf_puts(out, " of them at the same await as at the first look. Operations that a garbage collection moved between the looks count as new.");
-	if (g->unread)
-		buf_puts(out, " Runtime-async ones are not among them.");
+	if (g->unread) {
+		buf_puts(out, " ");
+		size_text_counted(out, g->unread, "runtime-async operation could not be read.", "runtime-async operations could not be read.");
+	}
 }
 
 /* What to make of the finding that leads. */
@@ -218,7 +220,7 @@ int stuck_report_write(const struct stuck_result *r, const struct session_facts 
 	stuck_numbers_of(r, &numbers);
 	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, &numbers, &findings);
 	if (r->groups.unread)
-		findings_doubt(&findings, "runtime-async methods of .NET 11 are not read yet");
+		findings_doubt(&findings, "not all runtime-async operations could be read");
 	stuck_report_text(r, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct stuck_source s = {

@@ -21,6 +21,19 @@ static const struct heap_type *heap_type_of(const struct task_look *l, uint32_t 
 	return type < l->snapshot->type_count ? &l->snapshot->types[type] : NULL;
 }
 
+static const struct heap_method *suspended_method(const struct task_look *l, const struct task_kind *k)
+{
+	return k->method && k->method <= l->snapshot->method_count ? &l->snapshot->methods[k->method - 1] : NULL;
+}
+
+/* Of its code: the state machine's class, or the method. */
+static uint64_t place_of(const struct task_look *l, uint32_t node)
+{
+	const struct task_kind *k = task_look_kind(l, node);
+	const struct heap_method *m = suspended_method(l, k);
+	return m && m->function_id ? m->function_id : heap_type_of(l, k->type)->class_id;
+}
+
 uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 {
 	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
@@ -29,7 +42,7 @@ uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 	if (leaf != TASK_NONE)
 		h = mix(h, heap_type_of(l, task_look_kind(l, leaf)->type)->class_id + (l->nodes[leaf].flags & TASK_FED));
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++) {
-		h = mix(h, heap_type_of(l, task_look_kind(l, node)->type)->class_id);
+		h = mix(h, place_of(l, node));
 		h = mix(h, (uint16_t)task_look_kind(l, node)->state);
 		node = l->nodes[node].next;
 	}
@@ -40,7 +53,7 @@ uint64_t task_chain_mark(const struct task_look *l, uint32_t node)
 {
 	const struct task_kind *k = task_look_kind(l, node);
 	uint32_t leaf = task_look_leaf(l, node), awaits = l->nodes[node].awaits;
-	uint64_t h = mix(2, heap_type_of(l, k->type)->class_id);
+	uint64_t h = mix(2, place_of(l, node));
 	h = mix(h, (uint16_t)k->state);
 	h = mix(h, awaits == TASK_NONE ? 0 : task_look_address(l, awaits));
 	h = mix(h, leaf == TASK_NONE ? 0 : task_look_address(l, leaf));
@@ -78,6 +91,16 @@ static enum task_wait library_of(const char *machine)
 	return TASK_WAIT_UNKNOWN;
 }
 
+/* The metadata's name of its code; nothing: it has none. */
+static void put_code(const struct task_look *l, uint32_t node, struct buf *out)
+{
+	const struct heap_method *m = suspended_method(l, task_look_kind(l, node));
+	if (m)
+		buf_puts(out, m->raw);
+	else
+		put_machine(l, task_look_kind(l, node)->type, out);
+}
+
 /* Up the callers, as long as they are a library's. */
 static enum task_wait wait_of_library(const struct task_look *l, uint32_t node)
 {
@@ -85,7 +108,7 @@ static enum task_wait wait_of_library(const struct task_look *l, uint32_t node)
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++, node = l->nodes[node].next) {
 		AUTO_BUF struct buf machine;
 		buf_init(&machine, 8192);
-		put_machine(l, task_look_kind(l, node)->type, &machine);
+		put_code(l, node, &machine);
 		if (machine.len && !task_type_is_framework(buf_str(&machine)))
 			break;
 		enum task_wait wait = library_of(buf_str(&machine));
@@ -131,8 +154,20 @@ char *task_chain_method(const struct task_look *l, uint32_t type)
 	return mem_strdup(buf_str(&method));
 }
 
+static void describe_suspended(const struct heap_method *m, int16_t state, struct task_call *out)
+{
+	out->state = state;
+	out->framework = task_type_is_framework(m->raw);
+	out->method = mem_strdup(m->name);
+}
+
 static void describe_call(const struct task_look *l, uint32_t node, struct task_call *out)
 {
+	const struct heap_method *m = suspended_method(l, task_look_kind(l, node));
+	if (m && m->name[0]) {
+		describe_suspended(m, task_look_kind(l, node)->state, out);
+		return;
+	}
 	AUTO_BUF struct buf machine, method;
 	buf_init(&machine, 8192);
 	buf_init(&method, 4096);

@@ -197,7 +197,7 @@ void task_groups_make(const struct task_look *l, const struct task_brief *before
 	for (uint32_t i = 0; i < l->count; i++) {
 		out->boxes += task_look_kind(l, i)->role == TASK_ROLE_BOX;
 		out->tasks += task_look_kind(l, i)->role == TASK_ROLE_PROMISE;
-		out->unread += l->types[task_look_kind(l, i)->type].runtime_async;
+		out->unread += (l->nodes[i].flags & TASK_UNREAD) != 0;
 		out->blocked += (l->nodes[i].flags & TASK_BLOCKS) != 0;
 		if (task_look_is_last(l, i))
 			add_operation(&g, i);

@@ -43,7 +43,7 @@ struct task_groups {
 	uint64_t left_out, left_out_operations;
 	uint64_t operations, lasting;  /* that wait */
 	uint64_t boxes, tasks;         /* unfinished ones: of async methods, others */
-	uint64_t unread;               /* of `tasks`, those of methods that the runtime suspends itself */
+	uint64_t unread;               /* tasks of methods that the runtime suspends itself, of which not all are known */
 	uint64_t completed;            /* tasks that are: a process has some from its start */
 	uint64_t running;              /* operations that do not wait */
 	uint64_t waits[TASK_WAITS];    /* operations by what they wait for */

@@ -100,7 +100,8 @@ static void mark_held(struct holding *h, uint64_t address, uint64_t holder)
 		h->l->nodes[completion].flags |= TASK_HELD;
 }
 
-/* What stands between a task and who goes on after it keeps nobody: it is kept by the task. */
+/* What stands between a task and who goes on after it keeps nobody: it is kept by the task. Nor does a Continuation of a method that has gone on since: it
+ * is garbage, or about to be used again. */
 static bool keeps(const struct holding *h, uint64_t holder, uint32_t type, uint32_t last)
 {
 	uint32_t node = task_look_find(h->l, holder);
@@ -108,9 +109,11 @@ static bool keeps(const struct holding *h, uint64_t holder, uint32_t type, uint3
 		node = owner_of(&h->machines, holder);
 	if (node == TASK_NONE)
 		node = owner_of(&h->sources, holder);
+	enum task_role role = h->l->types[type].role;
+	if (node != TASK_NONE && role == TASK_ROLE_SUSPENDED && h->l->nodes[node].next == TASK_NONE)
+		return false;
 	if (node != TASK_NONE)
 		return task_look_last_caller(h->l, node) != last;
-	enum task_role role = h->l->types[type].role;
 	return role != TASK_ROLE_LINK && role != TASK_ROLE_LINKS;
 }
 

@@ -90,7 +90,7 @@ static void read_node(struct task_look *l, uint32_t node, struct heap_cursor *c,
 			l->nodes[node].flags |= TASK_WORKS;
 		else if (offset == t->second && t->role == TASK_ROLE_BOX)
 			add_lead(next, target, node, true);
-		else if (offset == t->second)
+		else if (offset == t->second && !t->runtime_async)
 			add_behind(q, node, task_look_find(l, target));
 	}
 }
@@ -136,7 +136,7 @@ static void read_lead(struct task_look *l, const struct leads *now, size_t at, s
 		} else if (now->items[i].machine) {
 			uint32_t source = task_look_find(l, c->object.address);
 			const struct task_kind *was = task_look_kind(l, from);
-			task_nodes_set_kind(l, from, (struct task_kind){.type = c->object.type, .state = was->state, .role = was->role});
+			task_nodes_set_kind(l, from, (struct task_kind){.type = c->object.type, .method = was->method, .state = was->state, .role = was->role});
 			if (source != TASK_NONE) /* an async iterator: who goes on is known to the iterator, not to the box that drives it */
 				join_nodes(l, from, source);
 		}

@@ -4,6 +4,7 @@
 #include "agent/profilers/stucktasks/task_links.h"
 #include "agent/profilers/stucktasks/task_nodes.h"
 #include "agent/profilers/stucktasks/task_pools.h"
+#include "agent/profilers/stucktasks/task_suspended.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -32,6 +33,13 @@ static int16_t state_at(const struct heap_cursor *c)
 	int32_t state = HEAP_STATE_UNKNOWN;
 	heap_cursor_value(c, HEAP_VALUE_STATE, &state);
 	return state >= -4 && state < INT16_MAX ? (int16_t)state : TASK_STATE_UNKNOWN;
+}
+
+static uint32_t method_at(const struct task_look *l, const struct heap_cursor *c)
+{
+	int32_t method = 0;
+	heap_cursor_value(c, HEAP_VALUE_METHOD, &method);
+	return method >= 0 && (uint32_t)method <= l->snapshot->method_count ? (uint32_t)method : TASK_METHOD_UNKNOWN;
 }
 
 static void note_semaphore(struct task_look *l, struct heap_cursor *c, const struct task_type *t)
@@ -95,8 +103,11 @@ static bool source_is_waited_for(struct heap_cursor *c, const struct task_type *
 	return false;
 }
 
+/* Whether a Continuation is part of one is known later. */
 static bool is_operation(struct heap_cursor *c, const struct task_type *t)
 {
+	if (t->role == TASK_ROLE_SUSPENDED)
+		return true;
 	return is_task(t->role) && is_unfinished(c, t) && (t->role != TASK_ROLE_SOURCE || source_is_waited_for(c, t));
 }
 
@@ -120,9 +131,14 @@ static void read_kinds(struct task_look *l)
 	heap_snapshot_cursor(l->snapshot, &c);
 	while (heap_snapshot_object(&c)) {
 		const struct task_type *t = &l->types[c.object.type];
-		uint32_t node = is_task(t->role) ? task_look_find(l, c.object.address) : TASK_NONE;
-		if (node != TASK_NONE)
-			task_nodes_set_kind(l, node, (struct task_kind){.type = c.object.type, .state = state_at(&c), .role = (uint16_t)t->role});
+		bool task = is_task(t->role), suspended = t->role == TASK_ROLE_SUSPENDED;
+		uint32_t node = task || suspended ? task_look_find(l, c.object.address) : TASK_NONE;
+		if (node == TASK_NONE)
+			continue;
+		struct task_kind k = {.type = c.object.type, .state = state_at(&c), .role = task ? (uint16_t)t->role : TASK_ROLE_NONE};
+		if (suspended)
+			k.method = method_at(l, &c);
+		task_nodes_set_kind(l, node, k);
 	}
 }
 
@@ -231,6 +247,7 @@ void task_look_make(const struct heap_snapshot *s, struct task_look *out)
 	read_others(out);
 	find_failed(out);
 	task_links_follow(out, &queue);
+	task_suspended_join(out);
 	follow_semaphores(out, &queue);
 	task_awaited_find(out);
 	task_pools_find(out);

@@ -8,6 +8,7 @@
 
 #define TASK_NONE UINT32_MAX
 #define TASK_STATE_UNKNOWN INT16_MIN
+#define TASK_METHOD_UNKNOWN UINT32_MAX
 #define TASK_CHAIN_MAX 64 /* operations that call each other; more are not followed */
 
 enum task_flag {
@@ -16,12 +17,14 @@ enum task_flag {
 	TASK_WORKS = 4,    /* has a delegate that runs or will */
 	TASK_KEPT = 8,     /* the last caller of a chain: something beside the chain refers to it */
 	TASK_QUEUED = 16,  /* it waits at a semaphore */
+	TASK_UNREAD = 64,  /* a task of methods that the runtime suspended itself: not all of them are known */
 	TASK_FED = 32,     /* a completion that a block of the dataflow library holds: it comes with the next message */
 };
 
 /* What many of them have in common. */
 struct task_kind {
 	uint32_t type;    /* of the snapshot: of the state machine where that is an object of its own */
+	uint32_t method;  /* of a box without a state machine: 1 + index of the snapshot's, TASK_METHOD_UNKNOWN; else 0 */
 	int16_t state;    /* of a box: the number of the await where it stands, -1: it runs */
 	uint16_t role;    /* enum task_role */
 };

@@ -1,5 +1,6 @@
 #include "agent/profilers/stucktasks/task_pools.h"
 
+#include "agent/profilers/stucktasks/task_suspended.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -62,9 +63,10 @@ void task_pools_find(struct task_look *l)
 	qsort(l->pools, l->pool_count, sizeof *l->pools, pool_by_address);
 	heap_snapshot_cursor(l->snapshot, &c);
 	while (heap_snapshot_object(&c)) {
-		uint32_t node = l->types[c.object.type].role == TASK_ROLE_BOX ? task_look_find(l, c.object.address) : TASK_NONE;
+		enum task_role role = l->types[c.object.type].role;
+		uint32_t node = role == TASK_ROLE_BOX || role == TASK_ROLE_SUSPENDED ? task_look_find(l, c.object.address) : TASK_NONE;
 		if (node != TASK_NONE)
-			note_users(l, node, &c);
+			note_users(l, role == TASK_ROLE_SUSPENDED ? task_suspended_box(l, node) : node, &c);
 	}
 	if (l->user_count)
 		qsort(l->users, l->user_count, sizeof *l->users, user_by_node);

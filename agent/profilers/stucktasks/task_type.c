@@ -9,6 +9,7 @@
 
 #define BOX "StateMachineBox"
 #define NAME_BYTES 300
+#define NEXT_AT 8 /* of a Continuation, whose classes have no names: its only reference, and those come first */
 
 static bool task_name_begins(const char *s, const char *with)
 {
@@ -133,10 +134,22 @@ static void set_task(const struct heap_type *t, struct task_type *out)
 	out->next = field_called(t, t->values & HEAP_VALUE_TASK ? "m_continuationObject" : "_continuationState");
 	out->action = field_called(t, "m_action");
 	if (!box) {
-		out->second = strstr(t->name, "SemaphoreSlim") ? field_called(t, "Next") : TASK_NO_FIELD;
+		out->second = out->runtime_async		   ? field_called(t, "m_stateObject")
+			      : strstr(t->name, "SemaphoreSlim") ? field_called(t, "Next")
+								   : TASK_NO_FIELD;
 		return;
 	}
 	out->second = field_called(t, "StateMachine");
+}
+
+static void set_suspended(const struct heap_type *t, struct task_type *out)
+{
+	static const char *const awaited[] = {"Task", "Source", NULL};
+	out->role = TASK_ROLE_SUSPENDED;
+	out->next = field_called(t, "Next");
+	if (out->next == TASK_NO_FIELD)
+		out->next = NEXT_AT;
+	out->second = first_field(t, awaited);
 }
 
 static void set_link(const struct heap_type *t, struct task_type *out)
@@ -164,7 +177,9 @@ void task_type_of(const struct heap_type *t, struct task_type *out)
 	out->feeds = task_name_begins(t->name, "System.Threading.Tasks.Dataflow.");
 	if (t->raw && task_type_counts_awaits(t->raw))
 		find_awaiters(t, out);
-	if (t->values & (HEAP_VALUE_TASK | HEAP_VALUE_STATE)) {
+	if (t->values & HEAP_VALUE_METHOD) {
+		set_suspended(t, out);
+	} else if (t->values & (HEAP_VALUE_TASK | HEAP_VALUE_STATE)) {
 		set_task(t, out);
 	} else if (t->values & HEAP_VALUE_COUNT) {
 		out->role = TASK_ROLE_SEMAPHORE;

@@ -20,6 +20,7 @@ enum task_role {
 	TASK_ROLE_SEMAPHORE,
 	TASK_ROLE_FAULT,     /* TaskExceptionHolder */
 	TASK_ROLE_POOL,      /* of connections */
+	TASK_ROLE_SUSPENDED, /* Continuation: what the runtime keeps of a method that it has suspended itself */
 };
 
 /* What an operation waits for. */
@@ -43,12 +44,14 @@ enum task_wait {
 struct task_type {
 	enum task_role role;
 	enum task_wait wait;  /* of what an operation may wait for */
-	uint32_t next;        /* BOX, PROMISE, SOURCE: offset of who goes on; LINK: of where it leads; SEMAPHORE: of the first that waits */
-	uint32_t second;      /* BOX: of the state machine, where that may be an object of its own; semaphore's node: of the next one; COMPLETER: of its task */
+	uint32_t next;        /* BOX, PROMISE, SOURCE: offset of who goes on; LINK: of where it leads; SEMAPHORE: of the first that waits;
+			       * SUSPENDED: of its caller */
+	uint32_t second;      /* BOX: of the state machine, where that may be an object of its own; semaphore's node: of the next one; COMPLETER: of its task;
+			       * a task of the runtime's: of its first Continuation; SUSPENDED: a helper's, of what it waits for */
 	uint32_t awaited[4];  /* BOX, or a state machine that is an object: offsets of its awaiters' references */
 	uint8_t awaited_count;
 	bool feeds;           /* a block of the dataflow library, which hands out messages as a channel does, or a part of one */
-	bool runtime_async;   /* PROMISE: of a method that .NET 11 suspends itself, without a state machine: what it waits for is not read */
+	bool runtime_async;   /* PROMISE: of methods that .NET 11 suspends itself, without state machines: task_suspended.h */
 	uint32_t action;      /* PROMISE: offset of the delegate that it runs */
 };
 

@@ -19,6 +19,7 @@ def wrong(report):
 
 class OnEachRuntime:
     framework = None
+    app = dotnet.AsyncApp
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-tasks-")
@@ -28,7 +29,7 @@ class OnEachRuntime:
     def look(self, mode, **env):
         tmp = os.path.join(self.folder, "tmp-" + mode)
         os.makedirs(tmp)
-        with dotnet.AsyncApp(mode, self.framework, self.folder, env={"TMPDIR": tmp, **env}) as app:
+        with self.app(mode, self.framework, self.folder, env={"TMPDIR": tmp, **env}) as app:
             app.tmp = tmp
             app.progress()
             before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
@@ -184,8 +185,27 @@ class Net9(OnOlder, unittest.TestCase):
     framework = "net9.0"
 
 
-class Net10(OnNewest, unittest.TestCase):
+class Net10(OnOlder, unittest.TestCase):
     framework = "net10.0"
+
+
+class Net11(OnNewest, unittest.TestCase):
+    """Its libraries are compiled so that the runtime suspends their methods itself (runtime-async)."""
+    framework = "net11.0"
+
+
+class Runtime11(OnEachRuntime, unittest.TestCase):
+    """The application's own methods as well."""
+    framework = "net11.0"
+    app = dotnet.AsyncRuntime
+    test_chains_of_callers = OnNewest.test_chains_of_callers
+    test_slow_work_that_moves = OnNewest.test_slow_work_that_moves
+    test_threads_that_block = OnNewest.test_threads_that_block
+
+    def test_failures_that_nobody_saw(self):
+        """Of a failed one the runtime keeps no method."""
+        report = self.found("faulted", ("TaskFaultUnseen", "Possible"))
+        self.assertEqual(report["diagnosis"]["headline"], "200 tasks failed; their exceptions may be unobserved")
 
 
 if __name__ == "__main__":
