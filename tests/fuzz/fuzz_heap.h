@@ -26,7 +26,8 @@ static inline struct heap_snapshot *read_snapshot(const uint8_t *data, size_t si
 		s->roots[s->root_count++] = (struct heap_root){scan.roots[i].kind, scan.roots[i].flags, scan.roots[i].object,
 							       scan.roots[i].second, i % 3 ? other : third};
 	for (size_t i = 0; i < s->method_count; i++)
-		heap_snapshot_name_method(&s->methods[i], i % 2 ? "Shop.Orders" : "System.Net.Http.HttpConnection", s->methods[i].function_id ? "SendAsync" : "");
+		heap_snapshot_name_method(&s->methods[i], i % 2 ? "Shop.Orders" : "System.Net.Http.HttpConnection",
+					  s->methods[i].function_id ? "SendAsync" : "");
 	heap_scan_fini(&scan);
 	return s;
 }

@@ -23,10 +23,12 @@ static void begin_heap(struct made *m)
 	m->b = heap_builder_new(false);
 	m->runtime = heap_builder_type(m->b, "System.Runtime.CompilerServices.AsyncHelpers.RuntimeAsyncTask<int>", task, 72, TASK_FIELDS);
 	m->suspended = heap_builder_type(m->b, "?", suspended, 64, NULL);
-	m->helper = heap_builder_type(m->b, "System.Runtime.CompilerServices.RuntimeAsyncTaskContinuation", suspended, 72, "8 Next, 32 Task, 40 RuntimeAsyncTask");
+	m->helper = heap_builder_type(m->b, "System.Runtime.CompilerServices.RuntimeAsyncTaskContinuation", suspended, 72,
+				      "8 Next, 32 Task, 40 RuntimeAsyncTask");
 	m->task = heap_builder_type(m->b, "System.Threading.Tasks.Task<int>", task, 72, TASK_FIELDS);
 	m->delay = heap_builder_type(m->b, "System.Threading.Tasks.Task.DelayPromise", task, 72, TASK_FIELDS);
-	m->box = heap_builder_type(m->b, "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1<System.Int32,Shop.Orders+<OpenAsync>d__2>",
+	m->box = heap_builder_type(m->b, "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1"
+				   "<System.Int32,Shop.Orders+<OpenAsync>d__2>",
 				   HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_TASK | HEAP_VALUE_STATE), 80, "8 m_action, 32 m_continuationObject");
 	m->source = heap_builder_type(m->b, "System.Threading.Tasks.TaskCompletionSource<int>", HEAP_TYPE_REFERENCES, 24, "8 _task");
 	m->action = heap_builder_type(m->b, "System.Action", HEAP_TYPE_REFERENCES, 64, "8 _target");
