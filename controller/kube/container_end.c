@@ -9,7 +9,7 @@
 #define INNER "\n ---> "
 #define FRAME "\n   at "
 
-static bool is_of(const json_t *terminated, const char *container_id)
+static bool is_of_container(const json_t *terminated, const char *container_id)
 {
 	const char *id = jsonx_str_at(terminated, "containerID", ""), *scheme = strstr(id, "://");
 	return scheme && strcmp(scheme + 3, container_id) == 0;
@@ -27,7 +27,7 @@ static bool take_end(const json_t *entry, const char *state, const char *contain
 {
 	const json_t *terminated = jsonx_at(entry, state);
 	const json_t *code = terminated ? json_object_get(terminated, "exitCode") : NULL;
-	if (!json_is_integer(code) || !is_of(terminated, container_id))
+	if (!json_is_integer(code) || !is_of_container(terminated, container_id))
 		return false;
 	*out = (struct container_end){.exit = exit_status_of_code(json_integer_value(code), jsonx_int_at(terminated, "signal", 0))};
 	jsonx_copy_at(entry, "name", out->container, sizeof out->container);

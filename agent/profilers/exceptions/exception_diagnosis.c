@@ -225,7 +225,7 @@ static const struct exception_sum *last_uncaught(const struct exception_analysis
 }
 
 /* The library tells of rounds of 0.1 s, and ends with the process. */
-static void put_process_end(const struct exception_analysis *a, struct buf *out)
+static void say_process_end(const struct exception_analysis *a, struct buf *out)
 {
 	const struct exception_sum *last = last_uncaught(a);
 	if (!a->capture->stacks.facts.process_ended)
@@ -270,7 +270,7 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 		put_exception_remedy(out, &text);
 	}
 	put_exception_quality(a, &text);
-	put_process_end(a, &text);
+	say_process_end(a, &text);
 	while (text.len && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
 	out->headline = mem_strdup(buf_str(&line));

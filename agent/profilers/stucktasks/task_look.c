@@ -35,7 +35,7 @@ static int16_t state_at(const struct heap_cursor *c)
 	return state >= -4 && state < INT16_MAX ? (int16_t)state : TASK_STATE_UNKNOWN;
 }
 
-static uint32_t method_at(const struct task_look *l, const struct heap_cursor *c)
+static uint32_t suspended_method_at(const struct task_look *l, const struct heap_cursor *c)
 {
 	int32_t method = 0;
 	heap_cursor_value(c, HEAP_VALUE_METHOD, &method);
@@ -137,7 +137,7 @@ static void read_kinds(struct task_look *l)
 			continue;
 		struct task_kind k = {.type = c.object.type, .state = state_at(&c), .role = task ? (uint16_t)t->role : TASK_ROLE_NONE};
 		if (suspended)
-			k.method = method_at(l, &c);
+			k.method = suspended_method_at(l, &c);
 		task_nodes_set_kind(l, node, k);
 	}
 }

@@ -104,7 +104,7 @@ static void give_parts(struct suspended *s, uint32_t from, uint32_t end, uint32_
 }
 
 /* Each Continuation is taken once: circles end, and all chains together take as long as there are Continuations. Returns what comes behind the chain. */
-static uint32_t take_chain(struct suspended *s, uint32_t task, uint32_t *last)
+static uint32_t splice_chain(struct suspended *s, uint32_t task, uint32_t *last)
 {
 	uint32_t at = s->leads[task];
 	for (*last = TASK_NONE; at != TASK_NONE && !s->taken[at]; at = s->leads[at]) {
@@ -120,7 +120,7 @@ static uint32_t take_chain(struct suspended *s, uint32_t task, uint32_t *last)
 static void join_chain(struct suspended *s, uint32_t task)
 {
 	struct task_look *l = s->l;
-	uint32_t last, head = s->leads[task], end = take_chain(s, task, &last), from = head, before = TASK_NONE;
+	uint32_t last, head = s->leads[task], end = splice_chain(s, task, &last), from = head, before = TASK_NONE;
 	if (head == end)
 		return;
 	l->nodes[task].flags &= ~(unsigned)TASK_WORKS & 0xff;
