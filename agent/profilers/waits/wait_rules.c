@@ -48,7 +48,7 @@ static bool events_unclear(const struct wait_numbers *n)
 static const char *needs_events(const void *numbers)
 {
 	const struct wait_numbers *n = numbers;
-	if (events_unclear(n) && score_of(n, n->runtime_pool, LEAST_THREADS) == 0)
+	if (events_unclear(n) && (score_of(n, n->runtime_pool, LEAST_THREADS) == 0 || !n->runtime_place.text[0]))
 		return "workers wait in native code of the runtime, and whether that is for an event (WaitOne) cannot be told";
 	return needs_waits(numbers);
 }

@@ -195,7 +195,9 @@ class TakenOver(unittest.TestCase):
         job_id, own = self.profiling(self.good, "good"), self.profiling(self.evil, "evil")
         for foreign in (job_id, "00000000-0000-0000-0000-000000000000-0", "no-job"):
             denied = self.evil.ask(foreign, report())
-            self.assertEqual((denied["type"], denied["jobID"], denied["retry"]), ("uploadDenied", foreign, False))
+            self.assertEqual((denied["type"], denied["jobID"]), ("uploadDenied", foreign))
+            self.assertNotIn("url", denied)
+            self.assertFalse(foreign == job_id and denied["retry"], "of a session that is not known it may ask again")
         data = b"# lies\n"
         url = self.evil.ask(own, report(data=data))["url"]
         other = self.good.ask(job_id, report(data=data))["url"]

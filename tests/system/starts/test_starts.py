@@ -31,6 +31,14 @@ class Starts(test_cluster.ClusterCase):
         made.stop()
         return code, made.container_id
 
+    def has_ordered(self, name):
+        """Within two seconds."""
+        for _ in range(20):
+            time.sleep(0.1)
+            if self.i.condition(self.i.get(self.namespace, name), "Running")["reason"] != WAITING:
+                return True
+        return False
+
     def set_ended(self, object_, container_id, code, message):
         """As a kubelet does it that starts the container again."""
         ended = {"containerID": "containerd://" + container_id, "exitCode": code, "reason": "Error", "message": message}
@@ -139,7 +147,8 @@ class Starts(test_cluster.ClusterCase):
             with self.subTest(name):
                 self.arm(name)
                 code, container = self.crash(object_)
-                time.sleep(1)
+                while not self.has_ordered(name):  # it was gone before it was seen to be .NET
+                    code, container = self.crash(object_)
                 self.set_ended(object_, container if same else "f" * 64, code,
                                "Unhandled exception. System.IO.IOException: secret\n   at Shop.Program.Main(String[] args)\n")
                 session = self.succeeded(name)
