@@ -51,7 +51,8 @@ project() {
 	properties="PublishDir=$PWD/$place/;ArtifactsPath=$PWD/build/apps/artifacts/$1-$2"
 	case $1,$2 in
 	Native,*) ;;
-	AsyncRuntime,*) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true;UseSharedCompilation=false" ;; # a compiler of its own
+	AsyncRuntime,*) # it has a compiler of its own
+		properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true;UseSharedCompilation=false" ;;
 	*,net11.0) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
 	*) properties="$properties;TF=$2;SelfContained=true" ;;
 	esac
