@@ -10,7 +10,7 @@ from tests.lib import dotnet
 SICK = {
     "Waits": ("WaitApp", ("pool-socket",), ("SynchronousIO", "ThreadPoolStarvation"), r"Shop\.Database\.Query"),
     "StuckTasks": ("AsyncApp", ("stuck",), ("TaskNeverCompleted",), r"Shop\.Orders\.LoadAsync"),
-    "Exceptions": ("ThrowApp", ("parse", "--rate", "10000"), ("ExceptionsAsControlFlow",), r"Shop\."),
+    "Exceptions": ("ThrowApp", ("parse", "--rate", "5000"), ("ExceptionsAsControlFlow",), r"Shop\."),
 }
 
 
