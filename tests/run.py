@@ -33,7 +33,7 @@ FUZZED = 4000        # inputs in a second, if there is as much time
 PROGRAM = 0.25       # a unit program or a fuzzer, as a part of a Python test
 OUTPUT_LINES = 60
 SLOWEST = 8
-SECOND_TRIES = 6
+SECOND_TRIES = 10
 
 
 class Result:
