@@ -1,5 +1,6 @@
 #include "agent/link/link_ca.h"
 
+#include "agent/link/link_policy.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
@@ -48,12 +49,7 @@ const char *link_ca_file(const struct link_ca *c)
 
 int64_t link_ca_wait_ms(int asked, uint32_t random)
 {
-	int64_t wait = LINK_CA_FIRST_MS;
-	for (int i = 1; i < asked && wait < LINK_CA_MOST_MS; i++)
-		wait *= 2;
-	if (wait > LINK_CA_MOST_MS)
-		wait = LINK_CA_MOST_MS;
-	return wait / 2 + (int64_t)(random % (uint64_t)(wait / 2 + 1));
+	return link_spread_ms(clock_doubled_ms(LINK_CA_FIRST_MS, LINK_CA_MOST_MS, asked - 1), random);
 }
 
 /* One of the files that a pod gets for the API server, without the new line at its end. */

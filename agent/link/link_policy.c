@@ -1,16 +1,18 @@
 #include "agent/link/link_policy.h"
 
+#include "common/base/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
+int64_t link_spread_ms(int64_t wait_ms, uint32_t random)
+{
+	return wait_ms / 2 + (int64_t)(random % (uint64_t)(wait_ms / 2 + 1));
+}
+
 int64_t link_backoff_ms(int failures, uint32_t random)
 {
-	int64_t wait = LINK_BACKOFF_FIRST_MS;
-	for (int i = 1; i < failures && wait < LINK_BACKOFF_MOST_MS; i++)
-		wait *= 2;
-	if (wait > LINK_BACKOFF_MOST_MS)
-		wait = LINK_BACKOFF_MOST_MS;
-	return wait / 2 + (int64_t)(random % (uint32_t)(wait / 2 + 1));
+	return link_spread_ms(clock_doubled_ms(LINK_BACKOFF_FIRST_MS, LINK_BACKOFF_MOST_MS, failures - 1), random);
 }
 
 void link_failure_text(const struct link_failure *f, char *out, size_t size)

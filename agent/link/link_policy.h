@@ -21,8 +21,10 @@ static inline enum link_fence link_fence_check(int64_t highest_seen, int64_t epo
 #define LINK_BACKOFF_FIRST_MS 500
 #define LINK_BACKOFF_MOST_MS 8000
 
-/* The wait before try number `failures` (1..): doubling, bounded, then spread over [half, whole] by `random` so that a fleet
- * does not come back at once. A link that had been good starts at 1 again. */
+/* A wait, spread over [half, whole] by `random` so that a fleet does not come back at once. */
+int64_t link_spread_ms(int64_t wait_ms, uint32_t random);
+
+/* The wait before try number `failures` (1..): doubling, bounded, then spread. A link that had been good starts at 1 again. */
 int64_t link_backoff_ms(int failures, uint32_t random);
 
 /* What an attempt at a link met. */

@@ -136,6 +136,14 @@ int clock_parse_rfc3339(const char *s, int64_t *wall_ms)
 	return 0;
 }
 
+int64_t clock_doubled_ms(int64_t first_ms, int64_t most_ms, int64_t times)
+{
+	int64_t wait_ms = first_ms;
+	for (int64_t i = 0; i < times && wait_ms < most_ms; i++)
+		wait_ms *= 2;
+	return wait_ms < most_ms ? wait_ms : most_ms;
+}
+
 void clock_sleep_until_ms(int64_t mono_ms)
 {
 	struct timespec ts = {.tv_sec = mono_ms / 1000, .tv_nsec = (mono_ms % 1000) * 1000000};

@@ -17,6 +17,9 @@ const char *clock_rfc3339_micro(int64_t wall_us, char out[CLOCK_RFC3339_SIZE]);
 /* Reads RFC 3339 (with or without fraction, Z or an offset). Returns 0, or -1 when it is malformed. */
 int clock_parse_rfc3339(const char *s, int64_t *wall_ms);
 
+/* `first_ms`, doubled so many times, and `most_ms` at most: how long to wait after failures. Pure. */
+int64_t clock_doubled_ms(int64_t first_ms, int64_t most_ms, int64_t times);
+
 /* Sleeps until the monotonic time, or returns at once when it has passed. Restarts after signals. */
 void clock_sleep_until_ms(int64_t mono_ms);
 

@@ -207,12 +207,7 @@ void wq_core_add_at(struct wq_core *q, const char *key, int64_t due_ms)
 void wq_core_add_failed(struct wq_core *q, const char *key, int64_t now_ms)
 {
 	struct wq_entry *w = find_or_add_wq_entry(q, key);
-	int64_t delay = q->backoff_least_ms;
-	for (unsigned i = 0; i < w->failures && delay < q->backoff_most_ms; i++)
-		delay *= 2;
-	if (delay > q->backoff_most_ms)
-		delay = q->backoff_most_ms;
-	w->failures++;
+	int64_t delay = clock_doubled_ms(q->backoff_least_ms, q->backoff_most_ms, w->failures++);
 	w->urgent = w->urgent || w->taken_urgent;
 	wq_core_add_at(q, key, now_ms + delay);
 }

@@ -1,14 +1,12 @@
 #include "controller/kube/watch_retry.h"
 
+#include "common/base/clock.h"
+
 #define HTTP_STATUS_LEAST 100 /* below are the codes of what went wrong on the way there */
 
 int64_t watch_retry_backoff_ms(unsigned failures, uint32_t random)
 {
-	int64_t ms = WATCH_RETRY_LEAST_MS;
-	for (unsigned i = 1; i < failures && ms < WATCH_RETRY_MOST_MS; i++)
-		ms *= 2;
-	if (ms > WATCH_RETRY_MOST_MS)
-		ms = WATCH_RETRY_MOST_MS;
+	int64_t ms = clock_doubled_ms(WATCH_RETRY_LEAST_MS, WATCH_RETRY_MOST_MS, (int64_t)failures - 1);
 	return ms - (int64_t)(random % (uint32_t)(ms / 2 + 1));
 }
 
