@@ -10,31 +10,21 @@ struct heap_share heap_share_of(const struct cgroup_cpu *before, const struct cg
 	};
 }
 
-/* Its thread runs for the limit's part of each period, and stands for the rest. `left_us`: of that part, when it begins. */
-static uint64_t stretch(uint64_t us, const struct heap_share *s, uint64_t left_us)
+/* Halves of the limit's part of a period that are left, where the application uses the limit up itself. What can be given up goes by the average; of what
+ * cannot, it may be that nothing is left. */
+enum { LEFT_FOR_A_WALK = 1, LEFT_FOR_A_COLLECTION = 0 };
+
+/* Its thread runs for the limit's part of each period, and stands for the rest. */
+static uint64_t stretch(uint64_t us, const struct heap_share *s, unsigned halves_left)
 {
+	if (s->limit_millicores <= 0)
+		return us;
 	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
 	uint64_t stands_us = runs_us < HEAP_SHARE_PERIOD_US ? HEAP_SHARE_PERIOD_US - runs_us : 0;
-
+	uint64_t left_us = s->used_up ? runs_us / 2 * halves_left : runs_us;
 	if (us <= left_us)
 		return us;
 	return us + (s->used_up ? HEAP_SHARE_PERIOD_US : stands_us) + (us - left_us - 1) / (runs_us ? runs_us : 1) * stands_us;
-}
-
-/* What can be given up: where the application uses the limit up itself, half of it is left on the average when it is stopped. */
-static uint64_t stretch_walk(uint64_t us, const struct heap_share *s)
-{
-	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
-
-	return s->limit_millicores <= 0 ? us : stretch(us, s, s->used_up ? runs_us / 2 : runs_us);
-}
-
-/* What cannot: it may be that nothing is left. */
-static uint64_t stretch_collection(uint64_t us, const struct heap_share *s)
-{
-	uint64_t runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
-
-	return s->limit_millicores <= 0 ? us : stretch(us, s, s->used_up ? 0 : runs_us);
 }
 
 static uint64_t as_crowded_as_the_look(uint64_t us, const struct heap_prediction *p)
@@ -50,10 +40,10 @@ void heap_share_predict(struct heap_prediction *p, const struct heap_share *s)
 {
 	uint64_t crowded_us = as_crowded_as_the_look(p->collection_us, p);
 
-	p->walk_us = stretch_walk(p->walk_us, s);
-	p->types_us = stretch_walk(p->types_us, s);
-	p->stacks_us = stretch_walk(p->stacks_us, s);
-	p->collection_us = stretch_collection(p->collection_us, s);
+	p->walk_us = stretch(p->walk_us, s, LEFT_FOR_A_WALK);
+	p->types_us = stretch(p->types_us, s, LEFT_FOR_A_WALK);
+	p->stacks_us = stretch(p->stacks_us, s, LEFT_FOR_A_WALK);
+	p->collection_us = stretch(p->collection_us, s, LEFT_FOR_A_COLLECTION);
 	if (p->collection_us < crowded_us)
 		p->collection_us = crowded_us;
 }
