@@ -25,7 +25,7 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr
 endif
 B := build/$(FLAVOUR)$(CROSS:%=-%)
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
-PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive libpcre2-8
+PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive libpcre2-8 lua5.4
 ifeq ($(shell $(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lev
@@ -107,6 +107,15 @@ $(B)/gen/page/files.h: common/web_ui
 		echo "PAGE_FILE($$(echo $$file | tr -c 'a-z0-9\n' _), \"$$file\")"; done > $@
 $(B)/obj/common/web_ui/page_files.o: $(B)/gen/page/files.h $(PAGE_GZ)
 $(B)/obj/common/web_ui/page_files.o: CPPFLAGS += -DPAGE_FOLDER='"$(B)/gen/page/"'
+
+# the catalogue of findings: every YAML file of catalogue/, and the list of them
+CATALOGUE_FILES := $(sort $(wildcard catalogue/*/*.yaml))
+$(B)/gen/catalogue/files.h: $(sort $(wildcard catalogue catalogue/*/))
+	@mkdir -p $(@D)
+	$(Q)for file in $(CATALOGUE_FILES:catalogue/%=%); do \
+		echo "CATALOGUE_FILE($$(echo $$file | tr -c 'A-Za-z0-9\n' _), \"$$file\")"; done > $@
+$(B)/obj/agent/catalogue/catalogue.o: $(B)/gen/catalogue/files.h $(CATALOGUE_FILES)
+
 $(B)/obj/common/rest/rest_openapi.o: common/rest/openapi.json
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC)) common/sources.mk
@@ -135,7 +144,7 @@ programs: $(PROGRAMS)
 all: programs $(PROFILER_LIB) ## build everything into build/$(FLAVOUR)/
 
 .PHONY: generated
-generated: $(call gen_c,$(AGENT_PROTO)) $(B)/gen/page/files.h $(PAGE_GZ)
+generated: $(call gen_c,$(AGENT_PROTO)) $(B)/gen/page/files.h $(PAGE_GZ) $(B)/gen/catalogue/files.h
 
 .PHONY: build-folder
 build-folder:

@@ -1,5 +1,9 @@
 #include "agent/report/phrase.h"
 
+#include "common/base/size_text.h"
+
+#include <math.h>
+
 size_t phrase_chars(const char *s)
 {
 	size_t count = 0;
@@ -22,4 +26,12 @@ void phrase_duration(struct buf *out, int64_t ns)
 void phrase_percent(struct buf *out, double percent)
 {
 	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);
+}
+
+void phrase_rate(struct buf *out, double per_second)
+{
+	if (per_second >= 1000)
+		size_text_count(out, (uint64_t)(fmin(per_second, 1e18) + 0.5)); /* a library may claim any number */
+	else
+		buf_printf(out, per_second >= 20 ? "%.0f" : per_second >= 1 ? "%.1f" : "%.2f", per_second);
 }

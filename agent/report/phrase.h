@@ -15,4 +15,6 @@ void phrase_duration(struct buf *out, int64_t ns); /* appends "310 us", "1.24 ms
 
 void phrase_percent(struct buf *out, double percent); /* appends "84%", "3.4%", "0.05%" */
 
+void phrase_rate(struct buf *out, double per_second); /* appends "12,300", "41", "3.3", "0.05" */
+
 #endif

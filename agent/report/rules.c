@@ -56,11 +56,21 @@ void rules_share_evidence(struct finding *f, double bytes, double percent, const
 
 /* judging -------------------------------------------------------------------------------------------------------- */
 
+/* As the rule calls it where it excludes it. */
+static void name_rule(const struct rule *rule, const void *numbers, struct finding *out)
+{
+	struct finding named = {.state = FINDING_EXCLUDED};
+	rule->says(numbers, &named);
+	size_t n = text_cut_utf8(named.message, sizeof out->name - 1);
+	memcpy(out->name, named.message, n);
+}
+
 static void judge(const struct rule *rule, const void *numbers, struct finding *out)
 {
 	const char *lacks = rule->needs ? rule->needs(numbers) : NULL;
 	*out = (struct finding){.state = FINDING_NOT_MEASURED};
 	memcpy(out->id, rule->id, strnlen(rule->id, sizeof out->id - 1));
+	name_rule(rule, numbers, out);
 	if (lacks) {
 		finding_message(out, "%s", lacks);
 		return;
@@ -74,26 +84,41 @@ static void judge(const struct rule *rule, const void *numbers, struct finding *
 /* Those that are alike stay in the table's order. */
 static bool finding_comes_before(const struct finding *a, const struct finding *b)
 {
-	return a->state != b->state ? a->state < b->state : a->score > b->score;
+	if (a->state != b->state)
+		return a->state < b->state;
+	return a->score != b->score ? a->score > b->score : a->precedence > b->precedence;
 }
 
-static void sort_findings(struct finding *list, size_t count)
+void findings_sort(struct findings *f)
 {
-	for (size_t i = 1; i < count; i++)
-		for (size_t k = i; k > 0 && finding_comes_before(&list[k], &list[k - 1]); k--) {
-			struct finding other = list[k];
-			list[k] = list[k - 1];
-			list[k - 1] = other;
+	for (size_t i = 1; i < f->count; i++)
+		for (size_t k = i; k > 0 && finding_comes_before(&f->list[k], &f->list[k - 1]); k--) {
+			struct finding other = f->list[k];
+			f->list[k] = f->list[k - 1];
+			f->list[k - 1] = other;
 		}
+}
+
+void findings_begin(struct findings *f, size_t most, const struct rule_fields *fields, const void *numbers)
+{
+	*f = (struct findings){.list = mem_calloc(most + 1, sizeof *f->list), .room = most, .fields = fields, .numbers = numbers};
+}
+
+void findings_add(struct findings *f, const struct finding *x)
+{
+	if (f->count < f->room)
+		f->list[f->count++] = *x;
 }
 
 void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out)
 {
-	count = count < RULES_MAX ? count : RULES_MAX;
-	*out = (struct findings){.list = mem_calloc(count + 1, sizeof *out->list), .count = count, .rules = rules, .fields = fields, .numbers = numbers};
-	for (size_t i = 0; i < count; i++)
-		judge(&rules[i], numbers, &out->list[i]);
-	sort_findings(out->list, count);
+	findings_begin(out, RULES_MAX, fields, numbers);
+	for (size_t i = 0; i < count; i++) {
+		struct finding x;
+		judge(&rules[i], numbers, &x);
+		findings_add(out, &x);
+	}
+	findings_sort(out);
 }
 
 void findings_doubt(struct findings *f, const char *why)
@@ -106,7 +131,7 @@ void findings_doubt(struct findings *f, const char *why)
 		x->evidence[0] = '\0';
 		finding_message(x, "%s", why);
 	}
-	sort_findings(f->list, f->count);
+	findings_sort(f);
 }
 
 void findings_fini(struct findings *f)
@@ -135,22 +160,10 @@ const struct finding *findings_find(const struct findings *f, const char *id)
 
 /* words ---------------------------------------------------------------------------------------------------------- */
 
-static const struct rule *rule_of(const struct findings *f, const struct finding *x)
-{
-	for (size_t i = 0; f->rules && i < f->count; i++)
-		if (strncmp(f->rules[i].id, x->id, sizeof x->id - 1) == 0)
-			return &f->rules[i];
-	return NULL;
-}
-
 /* As the rule calls it where it excludes it; its id where it never does. */
-static void put_words(const struct findings *f, const struct finding *x, struct buf *out)
+static const char *words_of(const struct finding *x)
 {
-	const struct rule *rule = rule_of(f, x);
-	struct finding named = {.state = FINDING_EXCLUDED};
-	if (rule)
-		rule->says(f->numbers, &named);
-	buf_puts(out, named.message[0] ? named.message : x->id);
+	return x->name[0] ? x->name : x->id;
 }
 
 /* lines ---------------------------------------------------------------------------------------------------------- */
@@ -160,7 +173,7 @@ void findings_put_others(const struct findings *f, struct buf *out)
 	size_t said = 0;
 	for (size_t i = 1; i < f->count && said < OTHERS_SAID && finding_was_found(&f->list[i]); i++) {
 		const struct finding *x = &f->list[i];
-		if (f->repeats && f->repeats(&f->list[0], x))
+		if (x->repeats)
 			continue;
 		const char *before = x->state == FINDING_FOUND ? "Also: " : strncmp(x->message, "Possible ", 9) == 0 ? "" : "Possibly: ";
 		buf_printf(out, "\n%s%s", before, x->message);
@@ -210,7 +223,7 @@ static void put_not_measured(const struct findings *f, struct buf *out)
 		if (why && strcmp(why, x->message) != 0)
 			buf_printf(out, " (%s)", why);
 		buf_puts(out, said++ ? "; " : "\nNot measured: ");
-		put_words(f, x, out);
+		buf_puts(out, words_of(x));
 		why = x->message;
 	}
 	if (why)
@@ -257,12 +270,8 @@ static void put_findings_json(const struct findings *f, const char *key, bool (*
 		jsonw_line(w);
 		jsonw_object(w, NULL);
 		jsonw_string(w, "id", x->id);
-		if (x->state == FINDING_NOT_MEASURED) {
-			AUTO_BUF struct buf words;
-			buf_init(&words, FINDING_MESSAGE_SIZE);
-			put_words(f, x, &words);
-			put_printable(w, "what", buf_str(&words));
-		}
+		if (x->state == FINDING_NOT_MEASURED)
+			put_printable(w, "what", words_of(x));
 		if (finding_was_found(x)) {
 			jsonw_string(w, "state", finding_state_name(x->state));
 			jsonw_integer(w, "score", x->score);

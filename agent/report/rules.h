@@ -68,12 +68,9 @@ struct rule {
 
 struct findings {
 	struct finding *list; /* found, then possible ones, the highest score first; then excluded and not measured ones in the table's order */
-	size_t count;
-	const struct rule *rules; /* as many; borrowed, as these: */
-	const struct rule_fields *fields; /* of what was judged */
+	size_t count, room;
+	const struct rule_fields *fields; /* of what was judged; borrowed, as these: */
 	const void *numbers;
-	/* Set by a profiler whose text says what `x` says where `lead` leads: then no line has it again. NULL: there is no such. */
-	bool (*repeats)(const struct finding *lead, const struct finding *x);
 };
 
 /* All numbers unknown, all texts empty. */
@@ -95,6 +92,11 @@ void rules_share_evidence(struct finding *f, double bytes, double percent, const
 /* Judges. `numbers` and `fields` are borrowed as long as *out is used. At most RULES_MAX rules. */
 void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out);
 void findings_fini(struct findings *f);
+
+/* A judgement that is not made of a table of rules: begin, add each, sort. Findings of equal state, score and precedence stay as they were added. */
+void findings_begin(struct findings *f, size_t most, const struct rule_fields *fields, const void *numbers);
+void findings_add(struct findings *f, const struct finding *x); /* beyond `most`: left out */
+void findings_sort(struct findings *f);
 
 /* Something that all rules looked at was not read: what they excluded was not measured, for that reason. What they found stands. */
 void findings_doubt(struct findings *f, const char *why);

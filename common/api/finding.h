@@ -12,6 +12,8 @@
 #define FINDING_MESSAGE_SIZE 241
 #define FINDING_EVIDENCE_SIZE 321
 #define FINDING_PLACE_SIZE 241
+#define FINDING_NAME_SIZE 121
+#define FINDING_FIX_SIZE 241
 #define FINDINGS_REPORTED 8 /* of a process, in link messages and in a status: the first ones */
 
 enum finding_state {
@@ -28,6 +30,10 @@ struct finding {
 	char message[FINDING_MESSAGE_SIZE];   /* found, possible: a sentence without its full stop; excluded: what is; not measured: why */
 	char evidence[FINDING_EVIDENCE_SIZE]; /* the numbers that speak for it, or exclude it; "" where it was not measured */
 	char place[FINDING_PLACE_SIZE];       /* the method, thread or holder that it is about; "": none */
+	char name[FINDING_NAME_SIZE];         /* a noun phrase, what was looked for: "exceptions as control flow"; of a profiler's own judgement only */
+	char fix[FINDING_FIX_SIZE];           /* likewise: what to do, without its full stop; "": not known */
+	bool repeats;                         /* likewise: what leads says the same already */
+	int precedence;                       /* likewise: of equal scores the higher one leads */
 };
 
 /* Whether a finding of that id explains harm. False: it tells a state that needs no cure ("Idle"), so that it is no reason for an alert. */

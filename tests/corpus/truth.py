@@ -237,7 +237,7 @@ SICK = (
          finding=r"ControlFlow|Storm|Dominates"),
     sick("throw-layers", THROWS, "AddressCheck.Layer wraps and throws through four layers", (r"exceptions", r"Layer"), (r"AddressException", r"Layer"),
          finding=r"ControlFlow|Storm|Dominates"),
-    sick("throw-retry", THROWS, "CarrierClient.Connect is refused each 60 ms", (r"asked again|dependency", r"Connect"), r"SocketException",
+    sick("throw-retry", THROWS, "CarrierClient.Connect is refused each 60 ms", (r"retried|dependency", r"Connect"), r"SocketException",
          finding=r"RetryStorm"),
     sick("throw-awaits", THROWS, "TimeoutException through RouteService.Plan's awaits", (r"exceptions|throwing", r"Plan|%"), (r"TimeoutException", r"Plan"),
          finding=r"ControlFlow|Storm|Dominates"),

@@ -4,7 +4,7 @@
 # Not root: says what to install and fails only when something is missing.
 set -euo pipefail
 . "$(dirname "$0")/progress.sh"
-build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev
+build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev liblua5.4-dev
 	zlib1g-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev libglib2.0-dev tzdata libarchive-dev libpcre2-dev libev-dev libwebsockets-evlib-ev)
 test=(git libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3 openssl curl util-linux iproute2
 	procps libcap2-bin ca-certificates python3-swift python3-yaml golang-go golang-github-masterminds-sprig-dev

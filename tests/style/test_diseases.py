@@ -1,7 +1,9 @@
-"""docs/diseases.md and the tables of rules (agent/profilers/*/*_rules.c) name the same illnesses, profiler by profiler."""
+"""docs/diseases.md and the rules (agent/profilers/*/*_rules.c and the catalogue) name the same findings, profiler by profiler."""
 import glob
 import os
 import re
+import subprocess
+import sys
 import unittest
 
 from tests.lib import proc
@@ -10,7 +12,7 @@ FOLDERS = {"cpu": "CPUHotpaths", "leak": "MemoryLeak", "survivors": "GCSurvivors
            "pauses": "RuntimePauses", "deadlocks": "Deadlocks", "exceptions": "Exceptions", "stucktasks": "StuckTasks",
            "waits": "Waits", "threads": "Threads", "requests": "SlowRequests"}
 ROW = re.compile(r'^\t\{\s*"([A-Z]\w+)",', re.M)
-PARTS = ("What it means", "How it is recognised", "What to do", "Confused with")
+PARTS = (r"What it means", r"How it is recogni[sz]ed", r"What to do", r"Confused with")
 
 
 def read(name):
@@ -24,6 +26,10 @@ def rules():
     for path in glob.glob(os.path.join(proc.ROOT, "agent/profilers/*/*_rules*.c")):
         folder = os.path.basename(os.path.dirname(path))
         found.setdefault(FOLDERS.get(folder, folder), set()).update(ROW.findall(read(os.path.relpath(path, proc.ROOT))))
+    for path in glob.glob(os.path.join(proc.ROOT, "catalogue/*/*.yaml")):
+        text = read(os.path.relpath(path, proc.ROOT))
+        if not path.endswith("/group.yaml"):
+            found.setdefault(re.search(r"^profiler: (\w+)$", text, re.M)[1], set()).add(re.search(r"^id: (\w+)$", text, re.M)[1])
     return found
 
 
@@ -52,7 +58,11 @@ class Diseases(unittest.TestCase):
                 if "[" + name + "](#" in text:
                     continue
                 for part in PARTS:
-                    self.assertIn("**%s:**" % part, text, "%s of %s" % (name, profiler))
+                    self.assertRegex(text, r"\*\*%s:\*\*" % part, "%s of %s" % (name, profiler))
+
+    def test_the_page_is_made_of_the_catalogue(self):
+        done = subprocess.run([sys.executable, "catalogue/generate.py", "--check"], cwd=proc.ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

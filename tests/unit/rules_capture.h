@@ -32,7 +32,15 @@ static inline void read_measured(const json_t *measured, const struct rule_field
 	}
 }
 
-static inline void check_capture(const char *path, const struct rule *rules, size_t count, const struct rule_fields *fields, void *numbers)
+/* How a test judges the numbers that it has read. */
+struct capture_judge {
+	const struct rule *rules; /* NULL: the catalogue's, by judge() */
+	size_t count;
+	const struct rule_fields *fields;
+	void (*judge)(const struct rule_fields *fields, const void *numbers, struct findings *out);
+};
+
+static inline void check_capture(const char *path, const struct capture_judge *by, void *numbers)
 {
 	struct err e = ERR_INIT;
 	struct findings found;
@@ -42,8 +50,11 @@ static inline void check_capture(const char *path, const struct rule *rules, siz
 	cr_assert_eq(fsio_read(AT_FDCWD, path, CAPTURE_BYTES - 1, &text, &e), 0, "%s: %s", path, e.message);
 	AUTO_JSON json_t *capture = jsonx_parse(text.data, text.len, path, &e);
 	cr_assert_not_null(capture, "%s: %s", path, e.message);
-	read_measured(json_object_get(capture, "measured"), fields, numbers, path);
-	rules_run(rules, count, fields, numbers, &found);
+	read_measured(json_object_get(capture, "measured"), by->fields, numbers, path);
+	if (by->judge)
+		by->judge(by->fields, numbers, &found);
+	else
+		rules_run(by->rules, by->count, by->fields, numbers, &found);
 	const json_t *due = json_object_get(capture, "findings");
 	for (; i < found.count && found.list[i].score > 0; i++)
 		cr_assert_str_eq(found.list[i].id, i < json_array_size(due) ? json_string_value(json_array_get(due, i)) : "(nothing more)", "%s", path);
@@ -51,16 +62,22 @@ static inline void check_capture(const char *path, const struct rule *rules, siz
 	findings_fini(&found);
 }
 
-/* Judges each recorded capture of the profiler. */
-static inline void check_captures(const char *profiler, const struct rule *rules, size_t count, const struct rule_fields *fields, void *numbers)
+/* Judges each recorded capture of the folder. */
+static inline void check_captures_by(const char *profiler, const struct capture_judge *by, void *numbers)
 {
 	char pattern[256];
 	glob_t found;
 	snprintf(pattern, sizeof pattern, "tests/captures/%s/*.json", profiler);
 	cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "%s: no captures", pattern);
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		check_capture(found.gl_pathv[i], rules, count, fields, numbers);
+		check_capture(found.gl_pathv[i], by, numbers);
 	globfree(&found);
+}
+
+static inline void check_captures(const char *profiler, const struct rule *rules, size_t count, const struct rule_fields *fields, void *numbers)
+{
+	const struct capture_judge by = {.rules = rules, .count = count, .fields = fields};
+	check_captures_by(profiler, &by, numbers);
 }
 
 /* What the rules say of the numbers by that id, copied to *out; its state. */

@@ -1,6 +1,6 @@
 #include "agent/profilers/exceptions/exception_diagnosis.h"
 
-#include "agent/profilers/exceptions/exception_rules.h"
+#include "agent/catalogue/catalogue.h"
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
 #include "agent/symbols/method_name.h"
@@ -17,19 +17,7 @@
 #define LAST_NS 1000000000 /* the last seen so long before the end of a process may have ended it */
 #define NEXT_PERCENT 5.0
 #define WORTH_A_LINE_PERCENT 10.0
-
-static const char *exception_finding_of(const struct exception_analysis *a, const struct findings *f)
-{
-	static const struct {
-		const char *id, *finding;
-	} leads[] = {{"ExceptionsAsControlFlow", "controlFlow"}, {"OneExceptionDominates", "oneException"}, {"ExceptionStorm", "storm"},
-		     {"RetryStorm", "retry"}};
-	const struct finding *lead = findings_lead(f);
-	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
-		if (strcmp(leads[i].id, lead->id) == 0)
-			return leads[i].finding;
-	return a->ways[EXCEPTION_NEW] > 0 || exception_numbers_again(a) ? "few" : "none";
-}
+#define EXACT_PERCENT 99.9 /* of the time was watched */
 
 static void put_shortened(struct buf *out, const char *before, const char *name)
 {
@@ -38,6 +26,13 @@ static void put_shortened(struct buf *out, const char *before, const char *name)
 		return;
 	buf_puts(out, before);
 	method_name_shorten(name, room, out);
+}
+
+/* An application that does little else than throw is slower while it is watched than in the rest of the time. */
+static void put_exception_rate(const struct exception_numbers *n, struct buf *out)
+{
+	buf_puts(out, n->sampled_percent < EXACT_PERCENT ? "at least " : "");
+	phrase_rate(out, exception_numbers_only_again(n) ? n->again_per_second : n->thrown_per_second);
 }
 
 static void put_exception_headline(const struct exception_analysis *a, const struct exception_diagnosis *d, struct buf *line)
@@ -49,7 +44,7 @@ static void put_exception_headline(const struct exception_analysis *a, const str
 		buf_puts(line, possible ? "Possible: " : "");
 		buf_printf(line, "%c%s", possible ? tolower((unsigned char)lead->message[0]) : lead->message[0], lead->message + 1);
 	} else if (exception_numbers_only_again(&d->numbers) && d->numbers.again_type.text[0]) {
-		exception_put_rate(line, &d->numbers);
+		put_exception_rate(&d->numbers, line);
 		buf_puts(line, " exceptions/s, thrown by awaits");
 		put_shortened(line, ": ", d->numbers.again_type.text);
 		put_shortened(line, " in ", d->numbers.again_method.text);
@@ -57,7 +52,7 @@ static void put_exception_headline(const struct exception_analysis *a, const str
 		const char *which = a->capture->counted ? "new exception" : "exception";
 		buf_printf(line, "No %s was %s in %.0f s", which, a->capture->stacks.facts.process_ended ? "seen" : "thrown", a->seconds);
 	} else {
-		exception_put_rate(line, &d->numbers);
+		put_exception_rate(&d->numbers, line);
 		buf_puts(line, " exceptions/s, ");
 		phrase_percent(line, d->numbers.site_percent);
 		put_shortened(line, " ", d->numbers.site_type.text);
@@ -176,23 +171,6 @@ static void put_unwinding(const struct exception_numbers *n, struct buf *out)
 	buf_puts(out, " of the CPU samples are in the runtime's handling of exceptions.\n");
 }
 
-static void put_exception_remedy(const struct exception_diagnosis *d, struct buf *out)
-{
-	const char *type = d->numbers.near_type.text;
-	if (strcmp(d->finding, "controlFlow") == 0) {
-		if (strcmp(type, "System.FormatException") == 0 || strcmp(type, "System.OverflowException") == 0)
-			buf_puts(out, "Remedy: use TryParse, which tells of a bad text without an exception.\n");
-		else if (strcmp(type, "System.Collections.Generic.KeyNotFoundException") == 0)
-			buf_puts(out, "Remedy: use TryGetValue instead of catching what the dictionary throws.\n");
-		else
-			buf_puts(out, "Remedy: return the expected failure as a value (a Try method, a result type) instead of throwing and catching it.\n");
-	} else if (strcmp(d->finding, "oneException") == 0 || strcmp(d->finding, "storm") == 0) {
-		buf_puts(out, "Remedy: test for the condition before, or return it as a value, where it is usual.\n");
-	} else if (strcmp(d->finding, "retry") == 0) {
-		buf_puts(out, "Look at that dependency; wait longer after each failure (exponential backoff), or stop asking for a while.\n");
-	}
-}
-
 static void put_exception_quality(const struct exception_analysis *a, struct buf *out)
 {
 	const struct exception_capture *c = a->capture;
@@ -251,10 +229,10 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 	buf_init(&line, 4096);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 4096);
 	exception_numbers_of(a, &out->numbers);
-	rules_run(exception_rules, exception_rule_count, &exception_numbers_fields, &out->numbers, &out->findings);
-	out->findings.repeats = exception_rules_repeat;
-	out->finding = exception_finding_of(a, &out->findings);
-	out->main = strcmp(out->finding, "controlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
+	catalogue_judge("Exceptions", &exception_numbers_fields, &out->numbers, &out->findings);
+	const struct finding *lead = findings_lead(&out->findings);
+	out->finding = lead ? lead->id : "none";
+	out->main = lead && strcmp(lead->id, "ExceptionsAsControlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
 	put_exception_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));
 	bool only_again = exception_numbers_only_again(&out->numbers);
@@ -267,7 +245,8 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 	if (out->main || only_again) {
 		put_cost(a, &text);
 		put_unwinding(&out->numbers, &text);
-		put_exception_remedy(out, &text);
+		if (lead && lead->fix[0])
+			buf_printf(&text, "Fix: %s.\n", lead->fix);
 	}
 	put_exception_quality(a, &text);
 	say_process_end(a, &text);

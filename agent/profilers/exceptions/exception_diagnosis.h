@@ -6,7 +6,7 @@
 #include "agent/profilers/exceptions/exception_numbers.h"
 
 struct exception_diagnosis {
-	const char *finding; /* "none", "few", "controlFlow", "storm", "oneException", "retry", for report.json; static */
+	const char *finding; /* the id of the finding that leads, or "none"; borrowed from findings */
 	const struct exception_sum *main; /* of the analysis: to look at first; NULL */
 	char *headline, *text;
 	struct exception_numbers numbers;

@@ -70,11 +70,6 @@ bool exception_numbers_only_again(const struct exception_numbers *n)
 	return rules_known(n->again_per_second) && n->again_per_second > AGAIN_EACH_MOST * n->thrown_per_second;
 }
 
-double exception_numbers_cost(const struct exception_numbers *n)
-{
-	return fmax(n->cost_percent, n->unwinding_percent); /* of a number and NAN: the number */
-}
-
 static const struct exception_sum *retried_site(const struct exception_analysis *a)
 {
 	for (size_t i = 0; i < a->site_count; i++)

@@ -22,8 +22,6 @@ void exception_numbers_of(const struct exception_analysis *a, struct exception_n
 
 /* Hardly one of them is new: they were made without a throw, as a time limit's is, or somebody keeps them, and awaits throw them. */
 bool exception_numbers_only_again(const struct exception_numbers *n);
-/* What throwing takes of the process's CPU time, in percent: the larger of two figures, each of which misses a part. NAN: neither was measured. */
-double exception_numbers_cost(const struct exception_numbers *n);
 
 /* The largest row of new exceptions; of those that are caught where they are thrown. NULL: there is none. */
 const struct exception_sum *exception_numbers_site(const struct exception_analysis *a);

@@ -1,6 +1,6 @@
 #include "agent/profilers/exceptions/exception_report.h"
-#include "agent/profilers/exceptions/exception_rules.h"
 
+#include "agent/report/phrase.h"
 #include "agent/report/summary.h"
 #include "common/base/size_text.h"
 
@@ -23,7 +23,7 @@ static void put_throw_row(const void *source, size_t row, struct buf *out)
 	const struct exception_kind *k = &a->capture->kinds[s->kind];
 	summary_percent(out, throw_percent(source, row));
 	summary_cell(out);
-	exception_put_number(out, a->seconds > 0 ? s->count / a->seconds : s->count);
+	phrase_rate(out, a->seconds > 0 ? s->count / a->seconds : s->count);
 	summary_name(out, k->type, NAME_CHARS);
 	buf_puts(out, s->way == EXCEPTION_RETHROW ? " (again, by throw)" : s->way == EXCEPTION_AWAIT ? " (again, by await)" : "");
 	if (s->method == CPU_NO_METHOD)

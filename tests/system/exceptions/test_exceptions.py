@@ -171,7 +171,7 @@ class Verdicts(ExceptionsCase):
         for framework, modes in (("net8.0", "plain"), ("net10.0", "cancel"), ("net11.0", "same"), ("net11.0", "async")):
             report = self.diagnosis(framework, modes, "--rate", "3")
             self.assertEqual(report["findings"], [], report["diagnosis"])
-            self.assertEqual(report["diagnosis"]["finding"], "few")
+            self.assertEqual(report["diagnosis"]["finding"], "none")
             self.assertGreaterEqual(report["thrown"]["count"], 1)
 
     def test_none_is_thrown(self):

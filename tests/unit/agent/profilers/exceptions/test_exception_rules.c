@@ -1,7 +1,8 @@
-#include "agent/profilers/exceptions/exception_rules.h"
+#include "agent/profilers/exceptions/exception_numbers.h"
+#include "agent/report/phrase.h"
 #include "agent/report/report.h"
 
-#include "tests/unit/rules_capture.h"
+#include "tests/unit/catalogue_capture.h"
 
 /* 10,000 a second on two of eight CPUs, from many places, that cost a tenth of the work. */
 static struct exception_numbers storm(void)
@@ -29,7 +30,7 @@ static struct exception_numbers storm(void)
 
 static enum finding_state judged_throws(const struct exception_numbers *n, const char *id, struct finding *out)
 {
-	return judged_by(exception_rules, exception_rule_count, &exception_numbers_fields, n, id, out);
+	return judged_in_catalogue("Exceptions", &exception_numbers_fields, n, id, out);
 }
 
 static const struct {
@@ -41,7 +42,7 @@ static const struct {
 } rows[] = {
 	{"ExceptionsAsControlFlow", offsetof(struct exception_numbers, near_percent), 49.9, 50, 50, "10,000 exceptions/s, thrown and caught in Shop.Cart.Parse"},
 	{"OneExceptionDominates", offsetof(struct exception_numbers, site_percent), 59.9, 60, 60, "10,000 exceptions/s, most in Shop.Cart.Check"},
-	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "Throwing takes 5% of the CPU time: 10,000 exceptions/s"},
+	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "Throwing takes 5% of CPU time: 10,000 exceptions/s"},
 };
 
 Test(exception_rules, each_at_both_sides_of_its_threshold)
@@ -65,12 +66,12 @@ Test(exception_rules, what_costs_nothing_is_no_finding)
 	struct finding f;
 	n.near_percent = n.site_percent = 100;
 	n.cost_percent = 1.9;
-	for (size_t i = 0; i < exception_rule_count; i++)
-		cr_expect_eq(judged_throws(&n, exception_rules[i].id, &f), FINDING_EXCLUDED, "%s", exception_rules[i].id);
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(judged_throws(&n, rows[i].id, &f), FINDING_EXCLUDED, "%s", rows[i].id);
 	n.cost_percent = 40; /* of a process that does next to nothing */
 	n.cpus = 0.02;
-	for (size_t i = 0; i < exception_rule_count; i++)
-		cr_expect_eq(judged_throws(&n, exception_rules[i].id, &f), FINDING_EXCLUDED, "%s", exception_rules[i].id);
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(judged_throws(&n, rows[i].id, &f), FINDING_EXCLUDED, "%s", rows[i].id);
 	n.cpus = 0.03;
 	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_FOUND);
 	n.counted = 19;
@@ -85,10 +86,10 @@ Test(exception_rules, without_a_measured_cost_there_is_one_witness)
 	n.near_percent = n.site_percent = 100;
 	n.thrown_per_cpu_second = 2000;
 	for (size_t i = 0; i < 3; i++)
-		cr_expect_eq(judged_throws(&n, exception_rules[i].id, &f), FINDING_POSSIBLE, "%s", exception_rules[i].id);
+		cr_expect_eq(judged_throws(&n, rows[i].id, &f), FINDING_POSSIBLE, "%s", rows[i].id);
 	n.thrown_per_cpu_second = 1999;
 	for (size_t i = 0; i < 3; i++)
-		cr_expect_eq(judged_throws(&n, exception_rules[i].id, &f), FINDING_EXCLUDED, "%s", exception_rules[i].id);
+		cr_expect_eq(judged_throws(&n, rows[i].id, &f), FINDING_EXCLUDED, "%s", rows[i].id);
 	n.near_percent = NAN;
 	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_NOT_MEASURED);
 	n.dropped_percent = 21;
@@ -105,12 +106,12 @@ Test(exception_rules, a_dependency_that_fails_all_the_time_is_only_possible)
 	rules_set_text(&n.retry_type, "System.Net.Sockets.SocketException");
 	rules_set_text(&n.retry_method, "Shop.Stock.Ask");
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
-	cr_expect_str_eq(f.message, "A dependency fails and is asked again, each 500 ms: Shop.Stock.Ask");
+	cr_expect_str_eq(f.message, "A dependency fails and is retried every 500 ms: Shop.Stock.Ask");
 	cr_expect_str_eq(f.place, "Shop.Stock.Ask");
 	n.retry_per_second = 4158;
 	rules_set_text(&n.retry_method, "Shop.Delivery.Carriers.CarrierClient.ConnectOrThrow");
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
-	cr_expect(strncmp(f.message, "A dependency fails and is asked again, 4,158 times a second", 59) == 0, "%s", f.message);
+	cr_expect(strncmp(f.message, "A dependency fails and is retried 4,158 times a second", 54) == 0, "%s", f.message);
 	cr_expect_leq(strlen(f.message), HEADLINE_MAX_CHARS - strlen("Possible: ") + 2, "%s", f.message); /* an ellipsis has three bytes */
 	n.retry_per_second = 16;
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
@@ -133,7 +134,7 @@ Test(exception_rules, samples_of_the_unwinder_are_a_witness_of_the_cost)
 	struct finding f;
 	n.unwinding_percent = 42;
 	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
-	cr_expect_str_eq(f.message, "Throwing takes 42% of the CPU time: 10,000 exceptions/s");
+	cr_expect_str_eq(f.message, "Throwing takes 42% of CPU time: 10,000 exceptions/s");
 	n.cost_us = n.cost_percent = NAN;
 	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
 	n.unwinding_percent = 4.9;
@@ -147,15 +148,15 @@ Test(exception_rules, a_storm_of_several_types_names_the_method_of_most)
 	n.method_percent = 50;
 	rules_set_text(&n.method, "Shop.Cart.Check");
 	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
-	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time: 10,000 exceptions/s, 50% in Shop.Cart.Check");
+	cr_expect_str_eq(f.message, "Throwing takes 10% of CPU time: 10,000 exceptions/s, 50% in Shop.Cart.Check");
 	cr_expect_str_eq(f.place, "Shop.Cart.Check");
 	n.method_percent = 19;
 	judged_throws(&n, "ExceptionStorm", &f);
-	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time: 10,000 exceptions/s");
+	cr_expect_str_eq(f.message, "Throwing takes 10% of CPU time: 10,000 exceptions/s");
 	n.method_percent = 100;
 	n.sampled_percent = 30;
 	judged_throws(&n, "ExceptionStorm", &f);
-	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time, most in Shop.Cart.Check", "there is no room for both");
+	cr_expect_str_eq(f.message, "Throwing takes 10% of CPU time, most in Shop.Cart.Check", "there is no room for both");
 }
 
 /* What a task keeps, and each await throws: new ones are none. */
@@ -168,7 +169,7 @@ Test(exception_rules, what_awaits_throw_counts_where_hardly_any_is_new)
 	n.near_percent = n.site_percent = 100; /* of the one that is new */
 	rules_set_text(&n.again_method, "Shop.Cart.Check");
 	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
-	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time, by awaits in Shop.Cart.Check");
+	cr_expect_str_eq(f.message, "Throwing takes 10% of CPU time, by awaits in Shop.Cart.Check");
 	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_EXCLUDED);
 	cr_expect_eq(judged_throws(&n, "OneExceptionDominates", &f), FINDING_EXCLUDED);
 	n.thrown_per_second = 400; /* each through five awaits */
@@ -184,25 +185,20 @@ Test(exception_rules, rates_are_written_as_people_write_them)
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
 		AUTO_BUF struct buf out;
 		buf_init(&out, 100);
-		exception_put_number(&out, written[i].rate);
+		phrase_rate(&out, written[i].rate);
 		cr_expect_str_eq(buf_str(&out), written[i].text);
 	}
+}
+
+static void judge_throws(const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	catalogue_judge("Exceptions", fields, numbers, out);
 }
 
 Test(exception_rules, recorded_captures)
 {
 	struct exception_numbers n;
-	check_captures("exceptions", exception_rules, exception_rule_count, &exception_numbers_fields, &n);
-}
-
-/* The text has the type and place of what is thrown most, and what throwing costs: lines of their own would say it again. */
-Test(exception_rules, views_of_one_place_repeat_each_other)
-{
-	const struct finding near = {.id = "ExceptionsAsControlFlow", .place = "Shop.Cart.Parse"},
-			     one = {.id = "OneExceptionDominates", .place = "Shop.Cart.Parse"},
-			     storm_elsewhere = {.id = "ExceptionStorm", .place = "Shop.Cart.Check"}, retry = {.id = "RetryStorm", .place = "Shop.Cart.Parse"};
-	cr_expect(exception_rules_repeat(&near, &one));
-	cr_expect_not(exception_rules_repeat(&near, &storm_elsewhere), "another place is news");
-	cr_expect_not(exception_rules_repeat(&near, &retry), "and so is a dependency that fails");
-	cr_expect_not(exception_rules_repeat(&retry, &near));
+	const struct capture_judge by = {.fields = &exception_numbers_fields, .judge = judge_throws};
+	check_group("Exceptions", &exception_numbers_fields);
+	check_captures_by("exceptions", &by, &n);
 }

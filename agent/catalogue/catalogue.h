@@ -1,0 +1,25 @@
+/* The catalogue of findings: what is embedded at build time from catalogue/, and users' own rules beside it. It is read at first use and does not change
+ * afterwards; users' rules are added before. Any thread. */
+#ifndef DRDOTNET_CATALOGUE_H
+#define DRDOTNET_CATALOGUE_H
+
+#include "agent/catalogue/rule_file.h"
+#include "agent/report/rules.h"
+
+#define CATALOGUE_RULES_MAX 1000
+
+/* Adds a user's rule; call it before threads judge. Its id begins with "user/". ERR_INVALID: it is left out, and why. */
+int catalogue_add_user(const char *text, size_t length, const char *path, struct err *e);
+
+size_t catalogue_count(void);
+/* The rules, by profiler and id. NULL beyond the last. */
+const struct catalogue_rule *catalogue_rule_at(size_t i);
+/* NULL: there is none of that id. */
+const struct catalogue_rule *catalogue_find(const char *id);
+/* NULL: no rules of that profiler are in the catalogue. */
+const struct rule_group *catalogue_group(const char *profiler);
+
+/* Judges the numbers by all rules of the profiler. `numbers` and `fields` are borrowed as long as *out is used; findings_fini(). */
+void catalogue_judge(const char *profiler, const struct rule_fields *fields, const void *numbers, struct findings *out);
+
+#endif
