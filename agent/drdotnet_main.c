@@ -3,6 +3,7 @@
 #include "agent/cli/cli_diff.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_processes.h"
+#include "agent/cli/cli_rules.h"
 #include "agent/cli/cli_run.h"
 #include "agent/serve/serve.h"
 #include "common/base/crypto.h"
@@ -48,6 +49,10 @@ int main(int argc, char **argv)
 		return cli_run(&args);
 	case CLI_DIFF:
 		return cli_diff(&args);
+	case CLI_EXPLAIN:
+		return cli_explain(&args);
+	case CLI_RULES:
+		return cli_rules(&args);
 	case CLI_SERVE:
 		return serve_run(&args);
 	case CLI_COMPLETION:

@@ -2,14 +2,21 @@
 
 #include "agent/catalogue/sentence.h"
 #include "agent/report/report.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
+#include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define POSSIBLE "Possible: "
 
@@ -151,6 +158,45 @@ const struct rule_group *catalogue_group(const char *profiler)
 {
 	load_catalogue();
 	return group_of(profiler);
+}
+
+/* files ------------------------------------------------------------------------------------------------------------ */
+
+static int is_rule_file(const struct dirent *d)
+{
+	const char *dot = strrchr(d->d_name, '.');
+	return dot && d->d_name[0] != '.' && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0) && strcmp(d->d_name, "group.yaml") != 0;
+}
+
+static void give_file(const char *path, void (*file)(void *context, const char *path, const char *text, size_t length, struct err *e), void *context)
+{
+	AUTO_BUF struct buf text;
+	struct err e = ERR_INIT;
+	fsio_read(AT_FDCWD, path, RULE_FILE_MAX_BYTES, &text, &e);
+	file(context, path, buf_str(&text), text.len, &e);
+}
+
+int catalogue_each_file(const char *path, void (*file)(void *context, const char *path, const char *text, size_t length, struct err *e), void *context,
+			struct err *e)
+{
+	struct dirent **list = NULL;
+	struct stat st;
+	if (stat(path, &st))
+		return err_set_errno(e, errno, "%s", path);
+	if (!S_ISDIR(st.st_mode)) {
+		give_file(path, file, context);
+		return 0;
+	}
+	int count = scandir(path, &list, is_rule_file, alphasort);
+	if (count < 0)
+		return err_set_errno(e, errno, "%s", path);
+	for (int i = 0; i < count; i++) {
+		AUTO_FREE char *one = mem_printf("%s/%s", path, list[i]->d_name);
+		give_file(one, file, context);
+		free(list[i]);
+	}
+	free(list);
+	return 0;
 }
 
 /* judging ---------------------------------------------------------------------------------------------------------- */
@@ -302,7 +348,6 @@ static struct scope *scope_of_numbers(const struct rule_group *g, const struct r
 	return s;
 }
 
-/* A rule's own names are new for each, as are the group's that need them. */
 static void judge_in_scope(const struct catalogue_rule *r, const struct rule_group *g, struct scope *s, struct finding *f)
 {
 	struct judging j = {.rule = r, .group = g, .scope = s};
@@ -324,6 +369,24 @@ static void mark_repeating(struct findings *f)
 	const struct finding *lead = findings_lead(f);
 	for (size_t i = 1; lead && i < f->count; i++)
 		f->list[i].repeats = is_not_said_beside(lead, &f->list[i]);
+}
+
+void catalogue_judge_measured(const struct catalogue_rule *r, const json_t *measured, struct finding *out)
+{
+	const struct rule_group *g = catalogue_group(r->profiler);
+	struct scope *s = scope_new();
+	char key[RULE_KEY_BYTES];
+	for (size_t i = 0; i < g->numbers.count; i++) {
+		const struct rule_definition *d = &g->numbers.list[i];
+		const json_t *value = json_object_get(measured, rules_json_key(d->name, key));
+		if (d->unit)
+			scope_set_number(s, d->name, json_is_number(value) ? json_number_value(value) : NAN);
+		else
+			scope_set_text(s, d->name, json_is_string(value) ? json_string_value(value) : "");
+	}
+	let(s, &g->let);
+	judge_in_scope(r, g, s, out);
+	scope_free(s);
 }
 
 void catalogue_judge(const char *profiler, const struct rule_fields *fields, const void *numbers, struct findings *out)

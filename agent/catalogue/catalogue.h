@@ -5,8 +5,14 @@
 
 #include "agent/catalogue/rule_file.h"
 #include "agent/report/rules.h"
+#include "common/base/jsonx.h"
 
 #define CATALOGUE_RULES_MAX 1000
+
+/* Calls for each rule file (*.yaml, *.yml) of a folder, or for the one file `path`; in order of their names. -1: `path` cannot be read. `text` is of the
+ * call; e: set where the file could not be read. */
+int catalogue_each_file(const char *path, void (*file)(void *context, const char *path, const char *text, size_t length, struct err *e), void *context,
+			struct err *e);
 
 /* Adds a user's rule; call it before threads judge. Its id begins with "user/". ERR_INVALID: it is left out, and why. */
 int catalogue_add_user(const char *text, size_t length, const char *path, struct err *e);
@@ -18,6 +24,9 @@ const struct catalogue_rule *catalogue_rule_at(size_t i);
 const struct catalogue_rule *catalogue_find(const char *id);
 /* NULL: no rules of that profiler are in the catalogue. */
 const struct rule_group *catalogue_group(const char *profiler);
+
+/* What one rule says of the numbers of a report.json (`measured`); what is not there is unknown. */
+void catalogue_judge_measured(const struct catalogue_rule *r, const json_t *measured, struct finding *out);
 
 /* Judges the numbers by all rules of the profiler. `numbers` and `fields` are borrowed as long as *out is used; findings_fini(). */
 void catalogue_judge(const char *profiler, const struct rule_fields *fields, const void *numbers, struct findings *out);

@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 		    .values = ":processes"),
 	OPTION_TEXT(ARGS, baseline, "--baseline", "FILE", "compare with this report.json, or the folder of one", .commands = FOR_RUN,
 		    .values = ":files json"),
+	OPTION_TEXT(ARGS, rules, "--rules", "DIR", "judge by the rules of this folder, too (see docs/catalogue.md)", .commands = FOR_RUN,
+		    .values = ":folders"),
 	OPTION_TEXT(ARGS, output, "--output", "DIR", "the folder for the report (default: ./drdotnet-<name>-<time>)", .brief = "-o",
 		    .commands = FOR_RUN, .values = ":folders"),
 	OPTION_TEXT(ARGS, output, "--output", "FILE", "write the comparison to this file (default: standard output)", .brief = "-o",
@@ -142,6 +144,13 @@ static const struct option_command commands[] = {
 	 EXIT_STATUS, check_run},
 	{"diff", CLI_DIFF, ":files json", 2, 2, "diff BEFORE AFTER [--json] [-o FILE]",
 	 "compare two sessions of one profiler: report.json files, or their folders", NULL, NULL},
+	{"explain", CLI_EXPLAIN, NULL, 1, 1, "explain FINDING", "explain a finding, such as RetryStorm", NULL, NULL},
+	{"rules", CLI_RULES, ":files yaml json", 1, 3, "rules list\nrules numbers PROFILER\nrules check FOLDER\nrules test RULE REPORT",
+	 "the catalogue of findings, and rules of your own",
+	 "  list      the findings of the catalogue\n"
+	 "  numbers   what rules of that profiler can judge\n"
+	 "  check     whether the rule files of a folder are sound\n"
+	 "  test      what a rule, or the rule of a file, says of a report.json", NULL},
 	{"serve", CLI_SERVE, NULL, 0, 0, "serve [--port N] [--reports DIR]",
 	 "serve the web page and the REST API for the .NET processes of this machine, until Ctrl-C", NULL, check_serve},
 	{"completion", CLI_COMPLETION, CLI_SHELLS, 1, 1, "completion bash|zsh|fish", "print the script that makes a shell complete drdotnet's words",

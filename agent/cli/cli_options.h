@@ -25,6 +25,8 @@ enum cli_command {
 	CLI_RUN,
 	CLI_SERVE,
 	CLI_DIFF,
+	CLI_EXPLAIN,
+	CLI_RULES,
 	CLI_COMPLETION,
 };
 
@@ -36,6 +38,7 @@ struct cli_args {
 	const char *file;          /* -f */
 	const char *name;
 	const char *output;
+	const char *rules;         /* a folder of users' rules, or one file */
 	const char *baseline;      /* a report.json, or its folder */
 	int64_t pid;               /* 0: not given */
 	struct session_options session;

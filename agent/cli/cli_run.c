@@ -2,6 +2,7 @@
 
 #include "agent/cli/cli_library.h"
 #include "agent/cli/cli_output.h"
+#include "agent/cli/cli_rules.h"
 #include "agent/cli/cli_processes.h"
 #include "agent/cli/cli_target.h"
 #include "agent/cli/launch.h"
@@ -275,11 +276,18 @@ static void fail(const struct run *r, const struct err *e)
 	ps_print(&r->targets, false, stderr);
 }
 
+/* A rule file that is left out is named; the others hold. */
+static int add_rules(struct run *r, struct err *e)
+{
+	return r->a->rules && cli_rules_add(r->a->rules, stderr, e) < 0 ? -1 : 0;
+}
+
 int cli_run(const struct cli_args *a)
 {
 	if (!a->file && !a->session.has_profiler && !a->pid && !a->name && !a->start)
 		return cli_processes_explain(a);
-	run_step *const steps[] = {load_spec, check_baseline_file, find_run_library, a->start ? start_command : catch_run_signals, choose_target, open_dir};
+	run_step *const steps[] = {load_spec, add_rules, check_baseline_file, find_run_library, a->start ? start_command : catch_run_signals, choose_target,
+				   open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int status = CLI_OK;

@@ -1,6 +1,7 @@
 #include "agent/daemon/agent.h"
 
 #include "agent/attach/stage_sweep.h"
+#include "agent/catalogue/catalogue.h"
 #include "agent/target/apart.h"
 #include "agent/daemon/health_socket.h"
 #include "agent/jobs/jobs.h"
@@ -312,6 +313,23 @@ static int start_links(struct agent *a, struct err *e)
 	return a->links ? 0 : -1;
 }
 
+static void add_rule_file(void *context, const char *path, const char *text, size_t length, struct err *e)
+{
+	(void)context;
+	if (e->message[0] || catalogue_add_user(text, length, path, e))
+		LOG_WARN("agent", "a rule of your own is left out", LOG_S("error", e->message));
+	else
+		LOG_INFO("agent", "a rule of your own is in use", LOG_S("file", path));
+}
+
+/* A folder that cannot be read is no reason not to profile. */
+static void add_rules(const char *folder)
+{
+	struct err e = ERR_INIT;
+	if (folder && catalogue_each_file(folder, add_rule_file, NULL, &e))
+		LOG_WARN("agent", "the folder of your own rules cannot be read", LOG_S("error", e.message));
+}
+
 static int start_descriptors(struct agent *a, struct err *e)
 {
 	const struct agent_options *o = a->options;
@@ -443,6 +461,7 @@ int agent_run(const struct agent_options *o, struct err *e)
 	}
 	if (rc == 0)
 		rc = start_ca(&a, e);
+	add_rules(o->rules);
 	if (rc == 0)
 		rc = start_jobs(&a, e);
 	if (rc == 0)

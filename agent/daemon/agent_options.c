@@ -23,6 +23,7 @@ static const struct option_row rows[] = {
 	     "token, ca.crt and namespace to read it with"),
 	TEXT("--token-file", "DRDOTNET_TOKEN_FILE", "FILE", token_file, "/var/run/secrets/drdotnet/token", "ServiceAccount token for the controllers"),
 	TEXT("--upload-ca-file", "DRDOTNET_UPLOAD_CA_FILE", "FILE", upload_ca_file, NULL, "CA bundle of the object storage (default: the system's)"),
+	TEXT("--rules", "DRDOTNET_RULES", "DIR", rules, NULL, "rules of your own: YAML files that are judged as the catalogue's are"),
 	WORD("--mode", "DRDOTNET_MODE", "MODE", mode, "hostPID sharedTmp", "hostPID", "hostPID or sharedTmp: how processes are found"),
 	TEXT("--proc-root", "DRDOTNET_PROC_ROOT", "DIR", proc_root, "/proc", "the node's /proc"),
 	TEXT("--shared-parent", "DRDOTNET_SHARED_PARENT", "DIR", shared_parent, "/var/lib/drdotnet-tmp/pods", "sharedTmp: the folder of the pods' folders"),

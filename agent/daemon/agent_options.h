@@ -21,7 +21,7 @@ struct agent_options {
 	const char *controller; /* "host:port" */
 	char host[256];         /* of controller */
 	int port;
-	const char *server_name, *ca_file, *ca_config_map, *api_access, *token_file, *upload_ca_file;
+	const char *server_name, *ca_file, *ca_config_map, *api_access, *token_file, *upload_ca_file, *rules;
 	const char *node_name;
 	const char *health_socket;
 	enum log_level log_level;

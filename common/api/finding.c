@@ -118,14 +118,15 @@ json_t *findings_to_json(const struct finding *list, size_t count)
 	return array;
 }
 
+/* "RetryStorm", and of users' own rules "user/SlowCache". */
 static int read_finding_id(const json_t *obj, char *out, size_t size)
 {
 	const char *id = jsonx_str_at(obj, "id", "");
 	size_t n = strlen(id);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = strncmp(id, "user/", 5) == 0 ? 5 : 0; i < n; i++)
 		if (!isalnum((unsigned char)id[i]))
 			return -1;
-	if (n == 0 || n >= size)
+	if (n == 0 || n >= size || id[n - 1] == '/')
 		return -1;
 	memcpy(out, id, n + 1);
 	return 0;

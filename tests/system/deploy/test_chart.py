@@ -24,7 +24,7 @@ EVERYTHING = {
     "controller": {"replicas": 1, "watchNamespaces": ["shop", "bank"], "workers": 4, "logLevel": "debug",
                    "reports": {"publicURL": "https://reports.example.com", "expiryDays": 7, "persistence": {"enabled": True}},
                    "tls": {"secret": "link", "caConfigMap": "link-ca"}, "tolerations": [{"operator": "Exists"}]},
-    "agent": {"maxSessions": 4, "storageCA": {"configMap": "minio-ca"}, "seLinuxOptions": {"type": "spc_t"},
+    "agent": {"maxSessions": 4, "storageCA": {"configMap": "minio-ca"}, "rules": {"configMap": "our-rules"}, "seLinuxOptions": {"type": "spc_t"},
               "priorityClass": {"create": False, "name": "system-node-critical"}, "logLevel": "debug"},
     "networkPolicy": {"storagePorts": [443, 9000], "storageTo": STORE, "apiServerTo": API_SERVER, "reportsFrom": [{"podSelector": {}}]},
     "rbac": {"aggregate": False, "pluginUsers": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "developers"}]},

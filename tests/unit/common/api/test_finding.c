@@ -64,3 +64,18 @@ Test(finding, evidence_grows_within_its_bounds)
 		finding_evidence_also(&f, "more");
 	cr_expect_eq(strlen(f.evidence), sizeof f.evidence - 1);
 }
+
+/* Users' own rules have a prefix. */
+Test(finding, ids_are_words_or_users_words)
+{
+	static const struct {
+		const char *id;
+		size_t count;
+	} ids[] = {{"RetryStorm", 1}, {"user/SlowCache", 1}, {"user/", 0}, {"team/SlowCache", 0}, {"user/a/b", 0}, {"Slow Cache", 0}, {"", 0}};
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+		struct finding list[FINDINGS_REPORTED];
+		json_t *array = json_pack("[{s:s, s:s, s:i}]", "id", ids[i].id, "state", "Found", "score", 5);
+		cr_expect_eq(findings_from_json(array, list), ids[i].count, "%s", ids[i].id);
+		json_decref(array);
+	}
+}
