@@ -55,8 +55,8 @@ static int check_added(const struct catalogue_rule *r, const char *path, struct 
 	if (!g)
 		return err_set(e, ERR_INVALID, 0, "%s: profiler: '%s' is not a profiler with rules in the catalogue", path, r->profiler);
 	for (size_t i = 0; i < catalogue.rule_count; i++)
-		if (strcmp(catalogue.rules[i].id, r->id) == 0)
-			return err_set(e, ERR_INVALID, 0, "%s: id: there is a rule '%s' already", path, r->id);
+		if (strcmp(catalogue.rules[i].id, r->id) == 0 && strcmp(catalogue.rules[i].profiler, r->profiler) == 0)
+			return err_set(e, ERR_INVALID, 0, "%s: id: there is a rule '%s' of %s already", path, r->id, r->profiler);
 	if (catalogue.rule_count >= CATALOGUE_RULES_MAX)
 		return err_set(e, ERR_INVALID, 0, "%s: more than %d rules", path, CATALOGUE_RULES_MAX);
 	return catalogue_rule_check(r, g, path, e);

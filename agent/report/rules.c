@@ -150,6 +150,12 @@ const struct finding *findings_lead(const struct findings *f)
 	return f->count && finding_was_found(&f->list[0]) ? &f->list[0] : NULL;
 }
 
+const char *findings_lead_id(const struct findings *f)
+{
+	const struct finding *lead = findings_lead(f);
+	return lead ? lead->id : "none";
+}
+
 const struct finding *findings_find(const struct findings *f, const char *id)
 {
 	for (size_t i = 0; i < f->count; i++)

@@ -103,6 +103,8 @@ void findings_doubt(struct findings *f, const char *why);
 
 /* The finding that leads: found or possible; NULL: none is. */
 const struct finding *findings_lead(const struct findings *f);
+/* Its id; "none": nothing leads. Borrowed. */
+const char *findings_lead_id(const struct findings *f);
 /* The finding with that id that is found or possible; NULL: it is not. */
 const struct finding *findings_find(const struct findings *f, const char *id);
 

@@ -1,6 +1,6 @@
 #include "agent/profilers/allocs/alloc_diagnosis.h"
 
-#include "agent/profilers/allocs/alloc_rules.h"
+#include "agent/catalogue/catalogue.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALLOC_LARGES "LargeObjectAllocations"
+#define ALLOC_BOXED "BoxedValues"
+#define ALLOC_SITE "AllocationHotspot"
+#define ALLOC_TYPE "AllocationOfOneType"
+#define ALLOC_PRESSURE "AllocationPressure"
+#define IDLE_BYTES_PER_SECOND 1e6 /* as catalogue/allocations/group.yaml has it */
 #define LARGE_WORTH_A_LINE 5.0
 #define NEXT_PERCENT 5.0
 #define GC_WORTH_A_LINE 2.0     /* percent of the time */
 #define LEAST_NAME_CHARS 16
 #define NAME_CHARS 110
-
-const char *alloc_finding_name(enum alloc_finding f)
-{
-	static const char *const names[] = {"idle", "site", "type", "large", "spread", "boxed", "pressure"};
-	return names[f];
-}
 
 void alloc_phrase_rate(struct buf *out, const struct alloc_analysis *a, double bytes)
 {
@@ -62,31 +62,28 @@ const char *alloc_remedy(const char *type)
 
 /* what it is about ------------------------------------------------------------------------------------------------ */
 
-static enum alloc_finding alloc_finding_of(const struct alloc_numbers *n, const struct findings *f)
+static bool alloc_leads(const struct alloc_diagnosis *d, const char *id)
 {
-	static const struct {
-		const char *id;
-		enum alloc_finding finding;
-	} leads[] = {{"LargeObjectAllocations", ALLOC_LARGES}, {"BoxedValues", ALLOC_BOXED}, {"AllocationHotspot", ALLOC_SITE},
-		     {"AllocationOfOneType", ALLOC_TYPE}, {"AllocationPressure", ALLOC_PRESSURE}};
-	const struct finding *lead = findings_lead(f);
-	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
-		if (strcmp(leads[i].id, lead->id) == 0)
-			return leads[i].finding;
-	return alloc_rules_idle(n) ? ALLOC_IDLE : ALLOC_SPREAD;
+	return strcmp(d->finding, id) == 0;
+}
+
+/* Large objects or boxed values: the row that the finding is about is another than the first. */
+static bool is_special(const struct alloc_diagnosis *d)
+{
+	return alloc_leads(d, ALLOC_LARGES) || alloc_leads(d, ALLOC_BOXED);
 }
 
 static void choose_alloc_finding(const struct alloc_analysis *a, struct alloc_diagnosis *d)
 {
 	const struct alloc_sum *site = alloc_numbers_site(a), *type = a->type_count ? &a->types[0] : NULL, *about = site ? site : type;
 	alloc_numbers_of(a, &d->numbers);
-	rules_run(alloc_rules, alloc_rule_count, &alloc_numbers_fields, &d->numbers, &d->findings);
-	d->finding = alloc_finding_of(&d->numbers, &d->findings);
-	if (d->finding == ALLOC_LARGES)
+	catalogue_judge("Allocations", &alloc_numbers_fields, &d->numbers, &d->findings);
+	d->finding = findings_lead_id(&d->findings);
+	if (alloc_leads(d, ALLOC_LARGES))
 		about = alloc_numbers_large(a);
-	else if (d->finding == ALLOC_BOXED)
+	else if (alloc_leads(d, ALLOC_BOXED))
 		about = alloc_numbers_boxed(a);
-	else if (d->finding == ALLOC_TYPE)
+	else if (alloc_leads(d, ALLOC_TYPE))
 		about = type;
 	d->method = about ? about->method : CPU_NO_METHOD;
 	d->type = about ? about->type : UINT32_MAX;
@@ -124,10 +121,10 @@ static const char *type_name(const struct alloc_analysis *a, uint32_t type)
 static void put_alloc_headline(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *line)
 {
 	const struct finding *lead = findings_lead(&d->findings);
-	if (d->finding == ALLOC_IDLE) {
+	if (d->numbers.bytes_per_second < IDLE_BYTES_PER_SECOND) {
 		buf_puts(line, "Hardly anything is allocated: ");
 		alloc_phrase_rate(line, a, a->all.bytes);
-	} else if (lead && d->finding != ALLOC_PRESSURE) {
+	} else if (lead && !alloc_leads(d, ALLOC_PRESSURE)) {
 		buf_puts(line, lead->message);
 	} else {
 		alloc_phrase_rate(line, a, a->all.bytes);
@@ -238,7 +235,7 @@ static void put_large_objects(const struct alloc_analysis *a, const struct alloc
 	buf_puts(out, " (objects of ");
 	gc_settings_put_large(&a->capture->gc, out);
 	buf_puts(out, " and more): only full collections clear it");
-	buf_puts(out, d->finding == ALLOC_LARGES ? "; rent such buffers (ArrayPool) or work in pieces.\n" : ".\n");
+	buf_puts(out, alloc_leads(d, ALLOC_LARGES) ? "; rent such buffers (ArrayPool) or work in pieces.\n" : ".\n");
 }
 
 static void put_collections(const struct alloc_analysis *a, struct buf *out)
@@ -276,7 +273,7 @@ static void put_remedy(const struct alloc_analysis *a, const struct alloc_diagno
 	const char *type = type_name(a, d->type), *remedy = type ? alloc_remedy(type) : NULL;
 	if (findings_find(&d->findings, "BoxedValues"))
 		put_boxed_remedy(a, out);
-	else if (remedy && d->finding != ALLOC_LARGES)
+	else if (remedy && !alloc_leads(d, ALLOC_LARGES))
 		buf_printf(out, "Remedy: %s.\n", remedy);
 }
 
@@ -304,14 +301,14 @@ void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis
 	choose_alloc_finding(a, out);
 	put_alloc_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));
-	if (out->finding == ALLOC_SITE || ((out->finding == ALLOC_LARGES || out->finding == ALLOC_BOXED) && out->method != CPU_NO_METHOD))
+	if (alloc_leads(out, ALLOC_SITE) || (is_special(out) && out->method != CPU_NO_METHOD))
 		put_types_of_method(a, out->method, &text);
-	if (out->finding == ALLOC_TYPE)
+	if (alloc_leads(out, ALLOC_TYPE))
 		put_methods_of_type(a, out->type, &text);
-	if (out->finding == ALLOC_LARGES || out->finding == ALLOC_BOXED)
-		put_no_method(a, out->finding == ALLOC_BOXED ? alloc_numbers_boxed(a) : alloc_numbers_large(a), &text);
-	if (out->finding != ALLOC_IDLE) {
-		put_next_sites(a, out->finding == ALLOC_TYPE ? CPU_NO_METHOD : out->method, &text);
+	if (is_special(out))
+		put_no_method(a, alloc_leads(out, ALLOC_BOXED) ? alloc_numbers_boxed(a) : alloc_numbers_large(a), &text);
+	if (out->numbers.bytes_per_second >= IDLE_BYTES_PER_SECOND) {
+		put_next_sites(a, alloc_leads(out, ALLOC_TYPE) ? CPU_NO_METHOD : out->method, &text);
 		put_large_objects(a, out, &text);
 		put_collections(a, &text);
 		put_remedy(a, out, &text);

@@ -5,18 +5,8 @@
 
 #include "agent/profilers/allocs/alloc_numbers.h"
 
-enum alloc_finding {
-	ALLOC_IDLE,   /* hardly anything is allocated */
-	ALLOC_SITE,   /* on behalf of one method */
-	ALLOC_TYPE,   /* one type, on behalf of many */
-	ALLOC_LARGES, /* objects of the large object heap */
-	ALLOC_SPREAD,
-	ALLOC_BOXED,    /* values as objects */
-	ALLOC_PRESSURE, /* by many, and the collections of it take time */
-};
-
 struct alloc_diagnosis {
-	enum alloc_finding finding;
+	const char *finding; /* findings_lead_id() */
 	uint32_t method; /* to look at first; CPU_NO_METHOD */
 	uint32_t type;   /* the same; UINT32_MAX: none */
 	char *headline, *text;
@@ -26,7 +16,6 @@ struct alloc_diagnosis {
 
 void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis *out);
 void alloc_diagnosis_fini(struct alloc_diagnosis *d);
-const char *alloc_finding_name(enum alloc_finding f); /* of report.json */
 
 /* What can be done about a type, or NULL. Static. */
 const char *alloc_remedy(const char *type);

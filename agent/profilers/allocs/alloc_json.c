@@ -130,7 +130,7 @@ void alloc_json_write(const void *source, struct report_file *f)
 {
 	const struct alloc_source *s = source;
 	const struct alloc_analysis *a = s->analysis;
-	report_head_json_begin(&s->head, alloc_finding_name(s->diagnosis->finding), f);
+	report_head_json_begin(&s->head, s->diagnosis->finding, f);
 	jsonw_end(&f->json);
 	put_main(s, &f->json);
 	put_sampling(a, &f->json);

@@ -231,7 +231,7 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 	exception_numbers_of(a, &out->numbers);
 	catalogue_judge("Exceptions", &exception_numbers_fields, &out->numbers, &out->findings);
 	const struct finding *lead = findings_lead(&out->findings);
-	out->finding = lead ? lead->id : "none";
+	out->finding = findings_lead_id(&out->findings);
 	out->main = lead && strcmp(lead->id, "ExceptionsAsControlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
 	put_exception_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));

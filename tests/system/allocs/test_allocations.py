@@ -234,7 +234,7 @@ class Endings(AllocationsCase):
     def test_hardly_anything_is_allocated(self):
         app = self.target("idle", "net11.0")
         out, text = run(self, app, 2)
-        self.assertEqual(load(out)["diagnosis"]["finding"], "idle")
+        self.assertEqual(load(out)["diagnosis"]["finding"], "none")
         self.assertIn("Hardly anything is allocated", text)
 
     def check_callers(self, framework):

@@ -60,5 +60,5 @@ Test(catalogue, a_users_rule_is_added_once)
 	cr_assert_eq(catalogue_add_user(text, strlen(text), "slow.yaml", &e), 0, "%s", e.message);
 	cr_expect_not_null(catalogue_find("user/SlowParsing"));
 	cr_expect_eq(catalogue_add_user(text, strlen(text), "slow.yaml", &e), -1);
-	cr_expect_not_null(strstr(e.message, "there is a rule 'user/SlowParsing' already"), "%s", e.message);
+	cr_expect_not_null(strstr(e.message, "there is a rule 'user/SlowParsing' of Exceptions already"), "%s", e.message);
 }

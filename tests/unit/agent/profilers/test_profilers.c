@@ -1,7 +1,5 @@
-#include "agent/profilers/allocs/alloc_rules.h"
 #include "agent/profilers/cpu/cpu_rules.h"
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
-#include "agent/profilers/exceptions/exception_rules.h"
 #include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/pauses/pause_rules.h"
 #include "agent/profilers/requests/request_numbers.h"
@@ -23,10 +21,8 @@ static const struct {
 	const size_t *count;
 	const struct rule_fields *fields;
 } tables[] = {
-	{alloc_rules, &alloc_rule_count, &alloc_numbers_fields},
 	{cpu_rules, &cpu_rule_count, &cpu_numbers_fields},
 	{deadlock_rules, &deadlock_rule_count, &deadlock_numbers_fields},
-	{exception_rules, &exception_rule_count, &exception_numbers_fields},
 	{leak_rules, &leak_rule_count, &leak_numbers_fields},
 	{pause_rules, &pause_rule_count, &pause_numbers_fields},
 	{request_rules, &request_rule_count, &request_numbers_fields},
