@@ -1,10 +1,10 @@
 #include "agent/profilers/strings/strings_diagnosis.h"
 
+#include "agent/catalogue/catalogue.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 #include "agent/profilers/strings/strings_phrase.h"
-#include "agent/profilers/strings/strings_rules.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -16,35 +16,48 @@
 #define NAME_CHARS 100
 #define PATH_CHARS 160
 
-const char *strings_finding_name(enum strings_finding f)
-{
-	static const char *const names[] = {"none", "holder", "value", "spread"};
-	return names[f];
-}
-
-static enum strings_finding choose_strings_finding(const struct strings_analysis *a, struct strings_diagnosis *d)
+static void choose_rows(const struct strings_analysis *a, struct strings_diagnosis *d)
 {
 	d->holder = a->holders.count ? strings_analysis_holder(a, 0) : NULL;
 	d->value = a->list_count ? &a->list[0] : NULL;
 	if (d->holder && d->holder->wasted_bytes == 0)
 		d->holder = NULL;
-	if (findings_find(&d->found, "CopiesInOneField"))
-		return STRINGS_HOLDER;
-	if (findings_find(&d->found, "CopiesOfOneValue"))
-		return STRINGS_VALUE;
-	return findings_find(&d->found, "CopiesInManyFields") ? STRINGS_SPREAD : STRINGS_NONE;
 }
 
-static void put_strings_headline(const struct strings_diagnosis *d, struct buf *line)
+/* Copies that cost something of which no rule can say where they are. */
+static bool is_unclear(const struct findings *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i].state == FINDING_NOT_MEASURED)
+			return true;
+	return false;
+}
+
+/* As the headline counts: what no object refers to is apart. */
+static uint64_t kept_waste(const struct strings_analysis *a)
+{
+	return a->wasted_bytes - a->unheld.wasted_bytes;
+}
+
+/* "Duplicate strings waste 400 kB (55% of the heap)" */
+static void put_cost(const struct strings_analysis *a, const char *verb, struct buf *line)
+{
+	buf_printf(line, "Duplicate strings %s ", verb);
+	size_text_bytes(line, kept_waste(a));
+	buf_puts(line, " (");
+	phrase_percent(line, strings_phrase_percent_of(kept_waste(a), a->heap_bytes));
+	buf_puts(line, " of the heap)");
+}
+
+static void put_strings_headline(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *line)
 {
 	const struct finding *lead = findings_lead(&d->found);
-	const struct strings_numbers *n = d->numbers;
 	if (lead)
 		buf_puts(line, lead->message);
-	else if (n->copies < 1)
+	else if (d->numbers->copies < 1)
 		buf_puts(line, "No two strings on the heap are equal");
 	else
-		strings_rules_put_cost(n, strings_rules_costly(n) ? "waste" : "cost little:", line);
+		put_cost(a, is_unclear(&d->found) ? "waste" : "cost little:", line);
 }
 
 static void put_strings_totals(const struct strings_analysis *a, struct buf *line)
@@ -69,12 +82,6 @@ static void put_values_of(const struct string_holder *h, struct buf *line)
 		buf_puts(line, " of one value");
 	else
 		buf_printf(line, " of %zu values", h->value_count);
-}
-
-/* As the headline counts: what no object refers to is apart. */
-static uint64_t kept_waste(const struct strings_analysis *a)
-{
-	return a->wasted_bytes - a->unheld.wasted_bytes;
 }
 
 static void put_string_holder(const struct strings_analysis *a, const struct string_holder *h, struct buf *line)
@@ -170,11 +177,12 @@ void strings_diagnosis_make(const struct strings_analysis *a, struct strings_dia
 	struct buf headline, text;
 	*out = (struct strings_diagnosis){.numbers = mem_alloc(sizeof *out->numbers)};
 	strings_numbers_of(a, out->numbers);
-	rules_run(strings_rules, strings_rules_count, &strings_numbers_fields, out->numbers, &out->found);
-	out->finding = choose_strings_finding(a, out);
+	catalogue_judge("DuplicatedStrings", &strings_numbers_fields, out->numbers, &out->found);
+	out->finding = findings_lead_id(&out->found);
+	choose_rows(a, out);
 	buf_init(&headline, 1024);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	put_strings_headline(out, &headline);
+	put_strings_headline(a, out, &headline);
 	buf_append(&text, buf_str(&headline), headline.len);
 	put_strings_lines(a, out, &text);
 	out->headline = buf_steal(&headline);

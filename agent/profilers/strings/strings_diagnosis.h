@@ -10,15 +10,8 @@
 
 struct strings_numbers;
 
-enum strings_finding {
-	STRINGS_NONE,   /* copies cost little */
-	STRINGS_HOLDER, /* one field holds most of them */
-	STRINGS_VALUE,  /* one value has most of them */
-	STRINGS_SPREAD,
-};
-
 struct strings_diagnosis {
-	enum strings_finding finding;
+	const char *finding; /* findings_lead_id() */
 	const struct string_holder *holder; /* to look at first; NULL: none */
 	const struct strings_value *value;  /* the same */
 	struct strings_numbers *numbers;    /* what the rules judged, and what they said */
@@ -29,6 +22,5 @@ struct strings_diagnosis {
 
 void strings_diagnosis_make(const struct strings_analysis *a, struct strings_diagnosis *out);
 void strings_diagnosis_fini(struct strings_diagnosis *d);
-const char *strings_finding_name(enum strings_finding f); /* "holder": report.json */
 
 #endif

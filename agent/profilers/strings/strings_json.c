@@ -157,7 +157,7 @@ void strings_json_write(const void *source, struct report_file *f)
 	const struct strings_source *s = source;
 	const struct strings_diagnosis *d = s->diagnosis;
 	struct json_writer *w = &f->json;
-	report_head_json_begin(&s->head, strings_finding_name(d->finding), f);
+	report_head_json_begin(&s->head, d->finding, f);
 	jsonw_end(w);
 	jsonw_line(w);
 	jsonw_object(w, "main");

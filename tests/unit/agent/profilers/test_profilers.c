@@ -3,7 +3,6 @@
 #include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/pauses/pause_rules.h"
 #include "agent/profilers/requests/request_numbers.h"
-#include "agent/profilers/strings/strings_rules.h"
 #include "agent/profilers/stucktasks/stuck_numbers.h"
 #include "agent/profilers/survivors/survivors_rules.h"
 #include "agent/profilers/threads/threads_numbers.h"
@@ -26,7 +25,6 @@ static const struct {
 	{leak_rules, &leak_rule_count, &leak_numbers_fields},
 	{pause_rules, &pause_rule_count, &pause_numbers_fields},
 	{request_rules, &request_rule_count, &request_numbers_fields},
-	{strings_rules, &strings_rules_count, &strings_numbers_fields},
 	{stuck_rules, &stuck_rule_count, &stuck_numbers_fields},
 	{survivors_rules, &survivors_rules_count, &survivors_numbers_fields},
 	{threads_rules, &threads_rule_count, &threads_numbers_fields},

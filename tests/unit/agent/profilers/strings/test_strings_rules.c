@@ -1,8 +1,8 @@
 /* Each rule at both sides of its thresholds, on made-up numbers; and on what real applications were measured to have. */
-#include "agent/profilers/strings/strings_rules.h"
+#include "agent/profilers/strings/strings_numbers.h"
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
-#include "tests/unit/rules_capture.h"
+#include "tests/unit/catalogue_capture.h"
 
 #define MB 1e6
 #define LITTLE 65536.0
@@ -60,7 +60,7 @@ Test(strings_rules, at_both_sides_of_each_threshold)
 		struct findings found;
 		make_numbers(&n, rows[i].heap, rows[i].wasted, rows[i].field, rows[i].value, rows[i].crowded);
 		n.unheld_bytes = rows[i].unheld;
-		rules_run(strings_rules, strings_rules_count, &strings_numbers_fields, &n, &found);
+		catalogue_judge("DuplicatedStrings", &strings_numbers_fields, &n, &found);
 		const struct finding *f = findings_lead(&found);
 		cr_expect_str_eq(f ? f->id : "", rows[i].id ? rows[i].id : "", "row %zu: %s", i, f ? f->id : "nothing");
 		if (f) {
@@ -78,21 +78,28 @@ Test(strings_rules, what_excludes_is_said_and_what_could_not_be_told)
 	struct strings_numbers n;
 	struct findings found;
 	make_numbers(&n, 100 * MB, 0.5 * MB, 0.4 * MB, 0, 0);
-	rules_run(strings_rules, strings_rules_count, &strings_numbers_fields, &n, &found);
+	catalogue_judge("DuplicatedStrings", &strings_numbers_fields, &n, &found);
 	for (size_t i = 0; i < found.count; i++) {
 		cr_expect_eq(found.list[i].state, FINDING_EXCLUDED);
 		cr_expect_str_eq(found.list[i].evidence, "500 kB, 0.5% of the heap, are copies");
 	}
 	findings_fini(&found);
 	make_numbers(&n, 100 * MB, 10 * MB, 1 * MB, 0, 3 * MB);
-	rules_run(strings_rules, strings_rules_count, &strings_numbers_fields, &n, &found);
+	catalogue_judge("DuplicatedStrings", &strings_numbers_fields, &n, &found);
 	cr_expect_eq(found.list[1].state, FINDING_NOT_MEASURED);
 	cr_expect_eq(found.list[2].state, FINDING_NOT_MEASURED);
 	findings_fini(&found);
 }
 
+static void judge_strings(const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	catalogue_judge("DuplicatedStrings", fields, numbers, out);
+}
+
 Test(strings_rules, captures_of_real_applications)
 {
 	struct strings_numbers n;
-	check_captures("strings", strings_rules, strings_rules_count, &strings_numbers_fields, &n);
+	const struct capture_judge by = {.fields = &strings_numbers_fields, .judge = judge_strings};
+	check_group("DuplicatedStrings", &strings_numbers_fields);
+	check_captures_by("strings", &by, &n);
 }
