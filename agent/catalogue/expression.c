@@ -338,6 +338,7 @@ struct scope *scope_new(void)
 	struct scope *s = mem_calloc(1, sizeof *s);
 	s->lua = lua_newstate(allocate, NULL);
 	make_environment(s);
+	scope_set_number(s, EXPRESSION_UNKNOWN, NAN);
 	return s;
 }
 

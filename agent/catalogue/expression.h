@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #define EXPRESSION_MAX_BYTES 1000
+#define EXPRESSION_UNKNOWN "unknown" /* a name of each scope: a number that is not known */
 
 enum value_kind {
 	VALUE_UNKNOWN, /* a number that was not measured, or a comparison that such a number left open */

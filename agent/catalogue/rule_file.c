@@ -290,7 +290,7 @@ static void check_defined(void *context, const char *name, size_t length)
 {
 	struct check *c = context;
 	AUTO_FREE char *text = mem_strndup(name, length);
-	if (c->failed || catalogue_rule_definition(c->rule, c->group, text))
+	if (c->failed || strcmp(text, EXPRESSION_UNKNOWN) == 0 || catalogue_rule_definition(c->rule, c->group, text))
 		return;
 	c->failed = true;
 	err_set(c->e, ERR_INVALID, 0, "%s: %s: there is no number '%s' of %s; `drdotnet rules numbers %s` lists them", c->path, c->field, text,

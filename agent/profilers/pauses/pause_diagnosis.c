@@ -1,7 +1,7 @@
 #include "agent/profilers/pauses/pause_diagnosis.h"
 
+#include "agent/catalogue/catalogue.h"
 #include "agent/profilers/pauses/pause_advice.h"
-#include "agent/profilers/pauses/pause_rules.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
@@ -17,13 +17,6 @@
 #define LEAST_NAME_CHARS 14   /* a shorter piece of a name tells nothing */
 #define TEXT_NAME_CHARS 110
 #define GROUPS_SAID 3
-
-const char *pause_finding_name(enum pause_finding f)
-{
-	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other",
-					    "limit", "large", "throttled", "starved", "heaps", "background"};
-	return names[f];
-}
 
 /* the finding ------------------------------------------------------------------------------------------------------------- */
 
@@ -134,10 +127,10 @@ static void put_what(const struct pause_diagnosis *d, struct buf *line)
 		if (d->method)
 			put_by(line, ": GCs induced by ", d->method);
 		else
-			buf_puts(line, ": induced collections");
+			buf_puts(line, ": induced GCs");
 		break;
 	case PAUSES_SUSPENSION:
-		put_pause_phrase_if_room(line, ": threads that do not stop");
+		put_pause_phrase_if_room(line, ": threads that stop late");
 		put_by(line, ": ", d->method);
 		break;
 	case PAUSES_FEW:
@@ -337,7 +330,7 @@ void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis
 	struct buf line, text;
 	*out = (struct pause_diagnosis){0};
 	pause_numbers_of(a, &out->numbers);
-	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &out->numbers, &out->findings);
+	catalogue_judge("RuntimePauses", &pause_numbers_fields, &out->numbers, &out->findings);
 	out->finding = finding_of(a, &out->findings);
 	out->method = main_method(a, out->finding);
 	buf_init(&line, 1024);

@@ -19,7 +19,6 @@ enum pause_finding {
 	PAUSES_HEAPS,       /* Server GC has more heaps than CPUs */
 	PAUSES_BACKGROUND,  /* the phases of collections in the background that stop the application */
 };
-const char *pause_finding_name(enum pause_finding f); /* for report.json */
 
 struct pause_diagnosis {
 	enum pause_finding finding;

@@ -316,7 +316,7 @@ void pause_json_write(const void *source, struct report_file *f)
 	const struct pause_source *s = source;
 	const struct pause_analysis *a = s->analysis;
 	struct json_writer *w = &f->json;
-	report_head_json_begin(&s->head, pause_finding_name(s->diagnosis->finding), f);
+	report_head_json_begin(&s->head, findings_lead_id(&s->diagnosis->findings), f);
 	jsonw_string(w, "method", s->diagnosis->method);
 	jsonw_end(w);
 	put_totals(a, w);

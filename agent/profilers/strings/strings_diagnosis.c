@@ -4,6 +4,7 @@
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
+#include "agent/profilers/strings/strings_numbers.h"
 #include "agent/profilers/strings/strings_phrase.h"
 #include "common/base/mem.h"
 

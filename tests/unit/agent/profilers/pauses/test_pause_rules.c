@@ -1,6 +1,6 @@
-#include "agent/profilers/pauses/pause_rules.h"
+#include "agent/profilers/pauses/pause_numbers.h"
 
-#include "tests/unit/rules_capture.h"
+#include "tests/unit/catalogue_capture.h"
 
 /* A process that pauses for 2% of the time, for nothing in particular, with all that can be measured. */
 static struct pause_numbers healthy(void)
@@ -25,7 +25,7 @@ static struct pause_numbers healthy(void)
 /* The state of one rule; its finding in *out. */
 static enum finding_state judged(const struct pause_numbers *n, const char *id, struct finding *out)
 {
-	return judged_by(pause_rules, pause_rule_count, &pause_numbers_fields, n, id, out);
+	return judged_in_catalogue("RuntimePauses", &pause_numbers_fields, n, id, out);
 }
 
 struct row {
@@ -40,19 +40,19 @@ struct row {
 
 static const struct row rows[] = {
 	{"InducedCollections", MEMBER(induced_percent), 29.9, 30, 30, "GCs induced by Shop.Cache.Trim", "10 induced pauses, 30% of the paused time",
-	 "collections that the code asks for"},
-	{"SlowSuspension", MEMBER(suspending_percent), 39.9, 40, 40, "threads that do not stop: Shop.Native.Sit",
-	 "40% of the paused time until all threads had stopped, at most 3.0 ms; last came thread 'scanner'", "threads that do not stop"},
-	{"BlockingGen2", MEMBER(gen2_percent), 29.9, 30, 30, "gen 2 collections that block",
-	 "10 blocking collections of generation 2, 20 in the background; 30% of the paused time", "gen 2 collections that block"},
-	{"AllocationPressure", MEMBER(young_percent), 29.9, 30, 30, "collections, by allocation",
-	 "60 collections of generations 0 and 1, 30% of the paused time", "collections by allocation"},
-	{"OtherSuspensions", MEMBER(other_percent), 49.9, 50, 50, "change of code (ReJIT)", "50% of the paused time", "pauses for no collection"},
-	{"BackgroundCollections", MEMBER(background_percent), 49.9, 50, 50, "phases of background collections",
-	 "20 collections of generation 2 in the background, 50% of the paused time", "phases of background collections"},
-	{"CpuThrottled", MEMBER(throttled_percent), 4.9, 5, 5, "the CPU quota is used up", "throttled in 5% of the periods, 700 ms in all", "CPU throttling"},
+	 "induced GCs"},
+	{"SlowSuspension", MEMBER(suspending_percent), 39.9, 40, 40, "threads that stop late: Shop.Native.Sit",
+	 "40% of the paused time until all threads had stopped, at most 3.0 ms; last came thread 'scanner'", "threads that stop late"},
+	{"BlockingGen2", MEMBER(gen2_percent), 29.9, 30, 30, "blocking gen 2 GCs",
+	 "10 blocking gen 2 GCs, 20 background GCs; 30% of the paused time", "blocking gen 2 GCs"},
+	{"AllocationPressure", MEMBER(young_percent), 29.9, 30, 30, "GCs caused by allocation",
+	 "60 gen 0 and gen 1 GCs, 30% of the paused time", "GCs caused by allocation"},
+	{"OtherSuspensions", MEMBER(other_percent), 49.9, 50, 50, "change of code (ReJIT)", "50% of the paused time", "pauses without a GC"},
+	{"BackgroundCollections", MEMBER(background_percent), 49.9, 50, 50, "pauses of background GCs",
+	 "20 background GCs, 50% of the paused time", "pauses of background GCs"},
+	{"CpuThrottled", MEMBER(throttled_percent), 4.9, 5, 5, "the CPU limit is used up", "throttled in 5% of the periods, 700 ms in all", "CPU throttling"},
 	{"NodeIsFull", MEMBER(delay_percent), 19.9, 20, 20, "the node has no free CPU",
-	 "threads waited 0.1 s for a CPU, 20% of the time that they were ready to run", "a full node"},
+	 "threads were runnable without a CPU for 0.1 s, 20% of the time that they wanted to run", "a saturated node CPU"},
 	{"ServerGCInSmallContainer", MEMBER(server_heaps), 3, 4, 25, "Server GC has 4 heaps on 2 CPUs",
 	 "4 heaps on 2 CPUs, 128 MB of the memory limit for each",
 	 "Server GC in a small container"},
@@ -81,18 +81,18 @@ Test(pause_rules, nothing_is_found_in_a_healthy_process_nor_where_nobody_feels_i
 {
 	struct pause_numbers n = healthy();
 	struct findings f;
-	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &n, &f);
+	catalogue_judge("RuntimePauses", &pause_numbers_fields, &n, &f);
 	cr_expect_null(findings_lead(&f), "%s", f.list[0].id);
 	findings_fini(&f);
 	n.paused_percent = 0.49;
 	n.longest_ms = 9.9;
 	n.induced_percent = n.suspending_percent = n.gen2_percent = n.young_percent = n.other_percent = n.throttled_percent = n.delay_percent = 90;
-	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &n, &f);
+	catalogue_judge("RuntimePauses", &pause_numbers_fields, &n, &f);
 	cr_expect_null(findings_lead(&f), "%s", f.list[0].id);
 	cr_expect_str_eq(f.list[0].evidence, "0.49% of the time paused, longest 9.9 ms");
 	findings_fini(&f);
 	n.longest_ms = 10;
-	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &n, &f);
+	catalogue_judge("RuntimePauses", &pause_numbers_fields, &n, &f);
 	cr_expect_not_null(findings_lead(&f));
 	findings_fini(&f);
 }
@@ -104,14 +104,14 @@ Test(pause_rules, a_heap_at_its_limit_explains_its_blocking_collections)
 	n.gen2_percent = 60;
 	n.memory_mb = 0.699 * n.memory_limit_mb;
 	cr_expect_eq(judged(&n, "GCAtHeapLimit", &f), FINDING_EXCLUDED);
-	cr_expect_str_eq(f.evidence, "358 of 512 MB, 10 blocking collections of generation 2, 60% of the paused time");
+	cr_expect_str_eq(f.evidence, "358 MB of 512 MB, 10 blocking gen 2 GCs, 60% of the paused time");
 	n.memory_mb = 0.7 * n.memory_limit_mb;
 	cr_expect_eq(judged(&n, "GCAtHeapLimit", &f), FINDING_FOUND);
 	n.gen2_percent = 19.9;
 	cr_expect_eq(judged(&n, "GCAtHeapLimit", &f), FINDING_EXCLUDED);
 	n.gen2_percent = 60;
 	struct findings all;
-	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &n, &all);
+	catalogue_judge("RuntimePauses", &pause_numbers_fields, &n, &all);
 	cr_expect_str_eq(findings_lead(&all)->id, "GCAtHeapLimit", "it comes before what it explains");
 	cr_expect_not_null(findings_find(&all, "BlockingGen2"));
 	findings_fini(&all);
@@ -184,7 +184,7 @@ Test(pause_rules, a_node_without_pressure_is_not_full)
 	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_EXCLUDED);
 	n.node_pressure_percent = 20;
 	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_FOUND);
-	cr_expect(strstr(f.evidence, "; in 20% of the session some thread of the node waited for one"), "%s", f.evidence);
+	cr_expect(strstr(f.evidence, "; in 20% of the session some task of the node waited for one"), "%s", f.evidence);
 }
 
 Test(pause_rules, one_pause_that_outweighs_the_others)
@@ -222,8 +222,15 @@ Test(pause_rules, heaps_need_memory)
 	cr_expect_eq(judged(&n, "ServerGCInSmallContainer", &f), FINDING_NOT_MEASURED);
 }
 
+static void judge_pauses(const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	catalogue_judge("RuntimePauses", fields, numbers, out);
+}
+
 Test(pause_rules, recorded_captures)
 {
 	struct pause_numbers n;
-	check_captures("pauses", pause_rules, pause_rule_count, &pause_numbers_fields, &n);
+	const struct capture_judge by = {.fields = &pause_numbers_fields, .judge = judge_pauses};
+	check_group("RuntimePauses", &pause_numbers_fields);
+	check_captures_by("pauses", &by, &n);
 }
