@@ -2,6 +2,7 @@
 import re
 import unittest
 
+from tests.style import words
 from tests.style.test_style import lines_of, tracked
 
 BANNED = {
@@ -44,6 +45,13 @@ class Words(unittest.TestCase):
         found = ["%s:%d: %s -> %s" % (name, number, re.search(phrase, text).group(), better) for name in names for number, text in shown(name)
                  for phrase, better in BANNED.items() if re.search(phrase, text)]
         self.assertFalse(found, "\n" + "\n".join(found))
+
+    def test_no_more_words_of_our_own_than_before(self):
+        """The style guide's words (words.py): the counts may only fall."""
+        allowed, now = words.allowed(), words.counted()
+        more = ["%s, %s: %d, at most %d (python3 tests/style/words.py %s %s lists them)" % (part, kind, n, allowed[part][kind], part, kind)
+                for part, of in now.items() for kind, n in of.items() if n > allowed[part][kind]]
+        self.assertFalse(more, "\n" + "\n".join(more))
 
 
 if __name__ == "__main__":
