@@ -99,9 +99,9 @@ SICK = (
          r"ImageMatcher|Compare|Fill|image-matcher|do not stop|late|suspend|until all threads|wait",
          (r"ImageMatcher|Compare|Fill|image-matcher",), finding=r"late|suspen|stop"),
     # The runtime never makes more heaps than it sees processors, whatever GCHeapCount says: there are too many where the limit falls afterwards.
-    sick("server-heaps", PAUSES, "Server GC began with a heap for each of 2 processors; then the limit was set to 1", r"heaps|Server GC|quota|CPU limit|by allocation",
+    sick("server-heaps", PAUSES, "Server GC began with a heap for each of 2 processors; then the limit was set to 1", r"heaps|Server GC|limit|by allocation",
          (r"heaps|Server GC",), (r"take Server GC|use Server GC",), env={"DOTNET_gcServer": "1"}, cpus=1, finding=r"heap"),
-    sick("server-heaps-import", PAUSES, "the same of an import that allocates 500 MB/s", r"heaps|Server GC|quota|CPU limit|by allocation", (r"heaps|Server GC",),
+    sick("server-heaps-import", PAUSES, "the same of an import that allocates 500 MB/s", r"heaps|Server GC|quota|limit|by allocation", (r"heaps|Server GC",),
          (r"take Server GC|use Server GC",), app="text-split", env={"DOTNET_gcServer": "1"}, cpus=1, finding=r"heap"),
     sick("gen2-midlife", PAUSES, "entries live just long enough to survive: long collections of generation 1, and of 2, none in the background",
          r"gen(eration)? ?[12]|full|block|collections|surviv", r"gen 1", env={"DOTNET_gcConcurrent": "0"},

@@ -1,10 +1,14 @@
 """docs/diseases.md and the rules (agent/profilers/*/*_rules.c and the catalogue) name the same findings, profiler by profiler."""
 import glob
+import json
 import os
 import re
 import subprocess
 import sys
 import unittest
+
+import jsonschema
+import yaml
 
 from tests.lib import proc
 
@@ -63,6 +67,29 @@ class Diseases(unittest.TestCase):
     def test_the_page_is_made_of_the_catalogue(self):
         done = subprocess.run([sys.executable, "catalogue/generate.py", "--check"], cwd=proc.ROOT, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Catalogue(unittest.TestCase):
+    """Each file of the catalogue as its schema has it, and its tests exist."""
+    one_process = True
+
+    def each(self):
+        for path in sorted(glob.glob(os.path.join(proc.ROOT, "catalogue/*/*.yaml"))):
+            if not path.endswith("/group.yaml"):
+                with open(path, encoding="utf-8") as f:
+                    yield os.path.relpath(path, proc.ROOT), yaml.safe_load(f)
+
+    def test_each_file_is_as_the_schema_says(self):
+        schema = json.loads(read("catalogue/schema.json"))
+        for name, rule in self.each():
+            jsonschema.Draft202012Validator(schema).validate(rule)
+            self.assertEqual(os.path.basename(name), rule["id"] + ".yaml")
+
+    def test_each_has_a_recorded_capture(self):
+        folders = {profiler: folder for folder, profiler in FOLDERS.items()}
+        for name, rule in self.each():
+            for test in rule["tests"]:
+                self.assertTrue(os.path.exists(os.path.join(proc.ROOT, "tests/captures", folders[rule["profiler"]], test + ".json")), "%s: %s" % (name, test))
 
 
 if __name__ == "__main__":

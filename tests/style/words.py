@@ -23,7 +23,8 @@ TERMS = {r"heap walks?\b": "heap snapshot", r"control groups?\b": "cgroup", r"of
          r"Remedy:": "Fix:", r"Excluded:": "Ruled out:", r"Not measured:": "Not checked:", r"(?<!file )\bdescriptors?\b": "file descriptor",
          r"(?<=\d )us\b": "\u00b5s", r"recognis": "recogniz", r"behaviour": "behavior", r"\bcancelled": "canceled", r"\banalys(?:e|ed|er)\b": "analyz..."}
 STARTS = r"^(?:Of|By|What|Where|Whose|Beside) "
-PARTS = {"strings": ("agent/", "common/", "controller/", "profiler/"), "docs": ("docs/", "README.md"), "crds": ("crds/", "helm/", "deploy/"), "catalogue": ("catalogue/",)}
+PARTS = {"strings": ("agent/", "common/", "controller/", "profiler/"), "docs": ("docs/", "README.md"), "crds": ("crds/", "helm/", "deploy/"),
+         "catalogue": ("catalogue/",)}
 LONG = {"strings": 25, "docs": 25, "crds": 25, "catalogue": 25}
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
