@@ -246,10 +246,13 @@ static void not_measured(struct finding *f, const char *why)
 	finding_message(f, "%s", why);
 }
 
-static const char *why_unknown(const struct judging *j, const char *name)
+static void put_why_unknown(const struct judging *j, const char *name, struct buf *out)
 {
 	const struct rule_definition *d = name ? catalogue_rule_definition(j->rule, j->group, name) : NULL;
-	return d && d->unknown ? d->unknown : "the data for it is missing";
+	if (d && d->unknown)
+		buf_puts(out, d->unknown);
+	else
+		buf_printf(out, "%s was not measured", name ? name : "what it needs");
 }
 
 /* Found, possible, excluded, or not measured with the reason. */
@@ -264,7 +267,8 @@ static void judge_state(struct judging *j, struct finding *f)
 	}
 	struct value holds = value_of(j, j->rule->when);
 	if (holds.kind == VALUE_UNKNOWN) {
-		not_measured(f, why_unknown(j, holds.unknown));
+		put_why_unknown(j, holds.unknown, &lacks);
+		not_measured(f, buf_str(&lacks));
 		return;
 	}
 	if (!holds.number) {

@@ -1,190 +1,35 @@
 #include "agent/catalogue/expression.h"
 
+#include "agent/catalogue/expression_syntax.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
 #include <lauxlib.h>
 #include <lua.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 64
-
-/* tokens ----------------------------------------------------------------------------------------------------------- */
-
-enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_OPERATOR, TOKEN_BAD };
-struct token {
-	enum token_kind kind;
-	const char *at;
-	size_t length;
-};
-
-static size_t word_length(const char *s)
-{
-	size_t n = 0;
-	if (!islower((unsigned char)*s) && *s != '_')
-		return 0;
-	while (islower((unsigned char)s[n]) || isdigit((unsigned char)s[n]) || s[n] == '_')
-		n++;
-	return n;
-}
-
-static size_t digits_length(const char *s)
-{
-	size_t n = 0;
-	while (isdigit((unsigned char)s[n]) || (s[n] == '.' && n && isdigit((unsigned char)s[n + 1]) && !memchr(s, '.', n)))
-		n++;
-	return n;
-}
-
-/* A text between quotes, without escapes. */
-static size_t quoted_length(const char *s)
-{
-	const char *end = *s == '"' ? strchr(s + 1, '"') : NULL;
-	return !end || memchr(s, '\\', (size_t)(end - s)) || memchr(s, '\n', (size_t)(end - s)) ? 0 : (size_t)(end - s) + 1;
-}
-
-static size_t sign_length(const char *s)
-{
-	static const char *const two[] = {"<=", ">=", "==", "~="};
-	for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-		if (strncmp(s, two[i], 2) == 0)
-			return 2;
-	if (s[0] == '-' && s[1] == '-') /* Lua's comment */
-		return 0;
-	return *s && strchr("<>+-*/(),", *s) && !(s[0] == '/' && s[1] == '/') ? 1 : 0;
-}
-
-static struct token next_token(const char *s)
-{
-	static const struct {
-		enum token_kind kind;
-		size_t (*length)(const char *s);
-	} kinds[] = {{TOKEN_NAME, word_length}, {TOKEN_NUMBER, digits_length}, {TOKEN_TEXT, quoted_length}, {TOKEN_OPERATOR, sign_length}};
-	while (*s == ' ' || *s == '\n' || *s == '\t')
-		s++;
-	if (!*s)
-		return (struct token){TOKEN_END, s, 0};
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		size_t n = kinds[i].length(s);
-		if (n)
-			return (struct token){kinds[i].kind, s, n};
-	}
-	return (struct token){TOKEN_BAD, s, 1};
-}
-
-static struct token token_after(struct token t)
-{
-	return next_token(t.at + t.length);
-}
-
-static bool token_is(struct token t, const char *word)
-{
-	return t.kind != TOKEN_END && t.length == strlen(word) && memcmp(t.at, word, t.length) == 0;
-}
-
-static bool is_among(struct token t, const char *const *words)
-{
-	for (; *words; words++)
-		if (token_is(t, *words))
-			return true;
-	return false;
-}
-
-static bool is_keyword(struct token t)
-{
-	static const char *const words[] = {"and", "or", "not", "true", "false", NULL};
-	return is_among(t, words);
-}
-
-/* What Lua would not read as a name. */
-static bool is_reserved(struct token t)
-{
-	static const char *const words[] = {"break", "do", "else", "elseif", "end", "for", "function", "goto", "if", "in", "local", "nil", "repeat", "return",
-					    "then", "until", "while", NULL};
-	return is_among(t, words);
-}
-
-static bool is_builtin(struct token t)
-{
-	static const char *const words[] = {"known", "max", "min", "floor", "ceil", "starts", "ends", "contains", NULL};
-	return is_among(t, words);
-}
-
-static int expression_bad(const char *expression, struct token t, const char *what, struct err *e)
-{
-	return err_set(e, ERR_INVALID, 0, "'%s': %s at '%.20s'", expression, what, t.kind == TOKEN_END ? "the end" : t.at);
-}
-
-/* known(NAME) asks for the name, not for its value. */
-static int translate_known(const char *expression, struct token *t, struct buf *out, struct err *e)
-{
-	struct token open = token_after(*t), name = token_after(open), close = token_after(name);
-	if (!token_is(open, "(") || name.kind != TOKEN_NAME || is_keyword(name) || !token_is(close, ")"))
-		return expression_bad(expression, *t, "known() takes one name", e);
-	buf_printf(out, "known(\"%.*s\"", (int)name.length, name.at); /* its parenthesis follows */
-	*t = close;
-	return 0;
-}
-
-static int translate_name(const char *expression, struct token *t, struct buf *out, struct err *e)
-{
-	struct token after = token_after(*t);
-	if (t->length > NAME_MAX_BYTES || is_reserved(*t))
-		return expression_bad(expression, *t, "not a name", e);
-	if (is_builtin(*t) != token_is(after, "(") && !is_keyword(*t))
-		return expression_bad(expression, *t, is_builtin(*t) ? "a function without parentheses" : "not a function", e);
-	if (token_is(*t, "known"))
-		return translate_known(expression, t, out, e);
-	if (token_is(*t, "not") && !token_is(after, "known"))
-		return expression_bad(expression, *t, "'not' is for known(...) only: turn the comparison round", e);
-	buf_append(out, t->at, t->length);
-	buf_putc(out, ' ');
-	return 0;
-}
-
-/* The expression as a chunk of Lua. */
-static int translate(const char *expression, struct buf *out, struct err *e)
-{
-	if (strlen(expression) > EXPRESSION_MAX_BYTES)
-		return err_set(e, ERR_INVALID, 0, "an expression of more than %d bytes", EXPRESSION_MAX_BYTES);
-	buf_puts(out, "return ");
-	for (struct token t = next_token(expression); t.kind != TOKEN_END; t = token_after(t)) {
-		if (t.kind == TOKEN_BAD)
-			return expression_bad(expression, t, "unexpected character", e);
-		if (t.kind == TOKEN_NAME && translate_name(expression, &t, out, e))
-			return -1;
-		if (t.kind != TOKEN_NAME) {
-			buf_append(out, t.at, t.length);
-			buf_putc(out, ' ');
-		}
-	}
-	return 0;
-}
-
-void expression_names(const char *expression, void (*name)(void *context, const char *name, size_t length), void *context)
-{
-	for (struct token t = next_token(expression); t.kind != TOKEN_END && t.kind != TOKEN_BAD; t = token_after(t))
-		if (t.kind == TOKEN_NAME && !is_keyword(t) && !is_builtin(t))
-			name(context, t.at, t.length);
-}
-
 /* the scope -------------------------------------------------------------------------------------------------------- */
 
 struct scope_name {
-	char *name, *text, *expression; /* text: of a text; expression: until it is evaluated */
-	struct value value;
+	char *name, *text;
+	char *expression; /* NULL: a number or a text */
+	double number;    /* NAN: unknown */
 	bool evaluating;
 };
+/* A condition is evaluated twice, with each comparison that an unknown number leaves open taken for false and for true: `not` being refused, what comes out
+ * the same both times is the value. */
 struct scope {
 	lua_State *lua;
 	struct scope_name *names;
 	size_t count, room;
-	const char *unknown; /* the first unknown name that the running expression asked for */
+	bool open_is_true;
+	const char *unknown; /* the first unknown name that was compared; borrowed from names */
 };
+
+#define UNKNOWN_TYPE "unknown number" /* of the userdata that stands for one: the name, a const char * */
 
 static struct scope *scope_of(lua_State *lua)
 {
@@ -199,41 +44,23 @@ static struct scope_name *scope_find(const struct scope *s, const char *name)
 	return NULL;
 }
 
-static int push_value(lua_State *lua, struct scope *s, const struct scope_name *n)
+static const char *unknown_name(lua_State *lua, int at)
 {
-	switch (n->value.kind) {
-	case VALUE_TEXT:
-		lua_pushstring(lua, n->value.text);
-		return 1;
-	case VALUE_BOOLEAN:
-		lua_pushboolean(lua, n->value.number != 0);
-		return 1;
-	case VALUE_NUMBER:
-		lua_pushnumber(lua, n->value.number);
-		return 1;
-	default:
-		s->unknown = s->unknown ? s->unknown : n->value.unknown ? n->value.unknown : n->name;
-		if (isnan(n->value.number))
-			lua_pushnumber(lua, NAN);
-		else
-			lua_pushboolean(lua, false);
-		return 1;
-	}
+	const char **name = luaL_testudata(lua, at, UNKNOWN_TYPE);
+	return name ? *name : NULL;
 }
 
-/* An expression's value is known where it came out so, whatever it asked for. */
-static int evaluate_name(struct scope *s, struct scope_name *n, struct err *e)
+static int push_unknown(lua_State *lua, const char *name)
 {
-	const char *outer = s->unknown;
-	AUTO_FREE char *expression = n->expression;
-	n->expression = NULL;
-	n->evaluating = true;
-	int rc = scope_evaluate(s, expression, &n->value, e);
-	n->evaluating = false;
-	s->unknown = outer;
-	return rc;
+	const char **value = lua_newuserdatauv(lua, sizeof *value, 0);
+	*value = name;
+	luaL_setmetatable(lua, UNKNOWN_TYPE);
+	return 1;
 }
 
+static int evaluate_pass(struct scope *s, const char *expression, struct err *e);
+
+/* Leaves the value of a name on the stack. */
 static int look_up_name(lua_State *lua)
 {
 	struct scope *s = scope_of(lua);
@@ -244,46 +71,84 @@ static int look_up_name(lua_State *lua)
 		return luaL_error(lua, "unknown name '%s'", name);
 	if (n->evaluating)
 		return luaL_error(lua, "'%s' needs itself", name);
-	if (n->expression && evaluate_name(s, n, &e))
-		return luaL_error(lua, "%s", e.message);
-	return push_value(lua, s, n);
+	if (n->expression) {
+		n->evaluating = true;
+		int rc = evaluate_pass(s, n->expression, &e);
+		n->evaluating = false;
+		return rc ? luaL_error(lua, "%s", e.message) : 1;
+	}
+	if (n->text)
+		lua_pushstring(lua, n->text);
+	else if (isnan(n->number))
+		return push_unknown(lua, n->name);
+	else
+		lua_pushnumber(lua, n->number);
+	return 1;
+}
+
+/* Of an unknown number and another: open. */
+static int compare_unknown(lua_State *lua)
+{
+	struct scope *s = scope_of(lua);
+	if (lua_type(lua, 1) == LUA_TSTRING || lua_type(lua, 2) == LUA_TSTRING)
+		return luaL_error(lua, "attempt to compare number with text");
+	if (!s->unknown)
+		s->unknown = unknown_name(lua, 1) ? unknown_name(lua, 1) : unknown_name(lua, 2);
+	lua_pushboolean(lua, s->open_is_true);
+	return 1;
+}
+
+static int calculate_unknown(lua_State *lua)
+{
+	return push_unknown(lua, unknown_name(lua, 1) ? unknown_name(lua, 1) : unknown_name(lua, 2));
 }
 
 static int call_known(lua_State *lua)
 {
 	struct scope *s = scope_of(lua);
 	const char *outer = s->unknown;
-	s->unknown = NULL;
-	lua_getglobal(lua, "scope");
-	lua_getfield(lua, -1, luaL_checkstring(lua, 1));
-	bool is_empty = lua_type(lua, -1) == LUA_TSTRING && lua_rawlen(lua, -1) == 0;
-	lua_pushboolean(lua, !s->unknown && !is_empty);
+	bool pass = s->open_is_true;
+	struct value v;
+	struct err e = ERR_INIT;
+	if (scope_evaluate(s, luaL_checkstring(lua, 1), &v, &e))
+		return luaL_error(lua, "%s", e.message);
 	s->unknown = outer;
+	s->open_is_true = pass;
+	lua_pushboolean(lua, v.kind != VALUE_UNKNOWN && !(v.kind == VALUE_TEXT && !v.text[0]));
+	return 1;
+}
+
+static double number_argument(lua_State *lua, int at)
+{
+	return unknown_name(lua, at) ? NAN : luaL_checknumber(lua, at);
+}
+
+static int push_chosen(lua_State *lua, double number)
+{
+	if (isnan(number))
+		return calculate_unknown(lua);
+	lua_pushnumber(lua, number);
 	return 1;
 }
 
 static int call_max(lua_State *lua)
 {
-	lua_pushnumber(lua, fmax(luaL_checknumber(lua, 1), luaL_checknumber(lua, 2)));
-	return 1;
+	return push_chosen(lua, fmax(number_argument(lua, 1), number_argument(lua, 2)));
 }
 
 static int call_min(lua_State *lua)
 {
-	lua_pushnumber(lua, fmin(luaL_checknumber(lua, 1), luaL_checknumber(lua, 2)));
-	return 1;
+	return push_chosen(lua, fmin(number_argument(lua, 1), number_argument(lua, 2)));
 }
 
 static int call_floor(lua_State *lua)
 {
-	lua_pushnumber(lua, floor(luaL_checknumber(lua, 1)));
-	return 1;
+	return push_chosen(lua, floor(number_argument(lua, 1)));
 }
 
 static int call_ceil(lua_State *lua)
 {
-	lua_pushnumber(lua, ceil(luaL_checknumber(lua, 1)));
-	return 1;
+	return push_chosen(lua, ceil(number_argument(lua, 1)));
 }
 
 static int call_starts(lua_State *lua)
@@ -322,6 +187,9 @@ static void make_environment(struct scope *s)
 {
 	static const luaL_Reg functions[] = {{"known", call_known}, {"max", call_max}, {"min", call_min}, {"floor", call_floor}, {"ceil", call_ceil},
 					     {"starts", call_starts}, {"ends", call_ends}, {"contains", call_contains}, {NULL, NULL}};
+	static const luaL_Reg unknown_functions[] = {{"__lt", compare_unknown}, {"__le", compare_unknown}, {"__add", calculate_unknown},
+						     {"__sub", calculate_unknown}, {"__mul", calculate_unknown}, {"__div", calculate_unknown},
+						     {"__unm", calculate_unknown}, {NULL, NULL}};
 	lua_newtable(s->lua);
 	lua_pushlightuserdata(s->lua, s);
 	luaL_setfuncs(s->lua, functions, 1);
@@ -331,6 +199,10 @@ static void make_environment(struct scope *s)
 	lua_setfield(s->lua, -2, "__index");
 	lua_setmetatable(s->lua, -2);
 	lua_setglobal(s->lua, "scope");
+	luaL_newmetatable(s->lua, UNKNOWN_TYPE);
+	lua_pushlightuserdata(s->lua, s);
+	luaL_setfuncs(s->lua, unknown_functions, 1);
+	lua_pop(s->lua, 1);
 }
 
 struct scope *scope_new(void)
@@ -376,14 +248,12 @@ static struct scope_name *scope_add(struct scope *s, const char *name)
 
 void scope_set_number(struct scope *s, const char *name, double number)
 {
-	scope_add(s, name)->value = (struct value){.kind = isnan(number) ? VALUE_UNKNOWN : VALUE_NUMBER, .number = number};
+	scope_add(s, name)->number = number;
 }
 
 void scope_set_text(struct scope *s, const char *name, const char *text)
 {
-	struct scope_name *n = scope_add(s, name);
-	n->text = mem_strdup(text);
-	n->value = (struct value){.kind = VALUE_TEXT, .text = n->text};
+	scope_add(s, name)->text = mem_strdup(text);
 }
 
 int scope_set_expression(struct scope *s, const char *name, const char *expression, struct err *e)
@@ -400,7 +270,7 @@ static int load_chunk(lua_State *lua, const char *expression, struct err *e)
 {
 	AUTO_BUF struct buf chunk;
 	buf_init(&chunk, 4 * EXPRESSION_MAX_BYTES);
-	if (translate(expression, &chunk, e))
+	if (expression_translate(expression, &chunk, e))
 		return -1;
 	if (luaL_loadbufferx(lua, chunk.data, chunk.len, "=expression", "t") == LUA_OK)
 		return 0;
@@ -417,50 +287,93 @@ int expression_check(const char *expression, struct err *e)
 	return rc;
 }
 
-/* Of a number that is no number, and of a comparison that came out false, an unknown name may be the reason. */
+/* Leaves the function of an expression on the stack; each is compiled once. */
+static int push_compiled(struct scope *s, const char *expression, struct err *e)
+{
+	luaL_getsubtable(s->lua, LUA_REGISTRYINDEX, "compiled");
+	if (lua_getfield(s->lua, -1, expression) == LUA_TFUNCTION) {
+		lua_remove(s->lua, -2);
+		return 0;
+	}
+	lua_pop(s->lua, 1);
+	if (load_chunk(s->lua, expression, e)) {
+		lua_pop(s->lua, 1);
+		return -1;
+	}
+	lua_getglobal(s->lua, "scope");
+	lua_setupvalue(s->lua, -2, 1); /* _ENV */
+	lua_pushvalue(s->lua, -1);
+	lua_setfield(s->lua, -3, expression);
+	lua_remove(s->lua, -2);
+	return 0;
+}
+
+/* Leaves the value of one pass on the stack. */
+static int evaluate_pass(struct scope *s, const char *expression, struct err *e)
+{
+	if (push_compiled(s, expression, e))
+		return -1;
+	if (lua_pcall(s->lua, 0, 1, 0) == LUA_OK)
+		return 0;
+	err_set(e, ERR_INVALID, 0, "'%s': %s", expression, lua_tostring(s->lua, -1));
+	lua_pop(s->lua, 1);
+	return -1;
+}
+
+/* A text that is borrowed stays with the scope. */
+static const char *keep_text(lua_State *lua)
+{
+	luaL_getsubtable(lua, LUA_REGISTRYINDEX, "texts");
+	lua_pushvalue(lua, -2);
+	lua_rawseti(lua, -2, (lua_Integer)lua_rawlen(lua, -2) + 1);
+	lua_pop(lua, 1);
+	return lua_tostring(lua, -1);
+}
+
 static int take_value(struct scope *s, const char *expression, struct value *out, struct err *e)
 {
-	*out = (struct value){0};
+	*out = (struct value){.number = NAN};
 	switch (lua_type(s->lua, -1)) {
 	case LUA_TNUMBER:
 		out->number = lua_tonumber(s->lua, -1);
 		out->kind = isnan(out->number) ? VALUE_UNKNOWN : VALUE_NUMBER;
-		break;
+		return 0;
 	case LUA_TBOOLEAN:
 		out->number = lua_toboolean(s->lua, -1);
-		out->kind = !out->number && s->unknown ? VALUE_UNKNOWN : VALUE_BOOLEAN;
-		break;
+		out->kind = VALUE_BOOLEAN;
+		return 0;
 	case LUA_TSTRING:
 		out->kind = VALUE_TEXT;
-		lua_getfield(s->lua, LUA_REGISTRYINDEX, "texts"); /* keeps what is borrowed */
-		if (lua_isnil(s->lua, -1)) {
-			lua_pop(s->lua, 1);
-			lua_newtable(s->lua);
-			lua_pushvalue(s->lua, -1);
-			lua_setfield(s->lua, LUA_REGISTRYINDEX, "texts");
-		}
-		lua_pushvalue(s->lua, -2);
-		lua_rawseti(s->lua, -2, (lua_Integer)lua_rawlen(s->lua, -2) + 1);
-		lua_pop(s->lua, 1);
-		out->text = lua_tostring(s->lua, -1);
-		break;
+		out->text = keep_text(s->lua);
+		return 0;
 	default:
-		return err_set(e, ERR_INVALID, 0, "'%s' is neither a number nor a text nor a comparison", expression);
+		out->unknown = unknown_name(s->lua, -1);
+		return out->unknown ? 0 : err_set(e, ERR_INVALID, 0, "'%s' is neither a number nor a text nor a comparison", expression);
 	}
-	out->unknown = out->kind == VALUE_UNKNOWN ? s->unknown : NULL;
-	return 0;
+}
+
+static bool is_same_value(const struct value *a, const struct value *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	return a->kind == VALUE_TEXT ? strcmp(a->text, b->text) == 0 : a->kind == VALUE_UNKNOWN || !(a->number < b->number || a->number > b->number);
 }
 
 int scope_evaluate(struct scope *s, const char *expression, struct value *out, struct err *e)
 {
-	*out = (struct value){0};
-	if (load_chunk(s->lua, expression, e))
-		return -1;
+	struct value passes[2] = {{0}};
 	s->unknown = NULL;
-	lua_getglobal(s->lua, "scope");
-	lua_setupvalue(s->lua, -2, 1); /* _ENV */
-	int rc = lua_pcall(s->lua, 0, 1, 0) == LUA_OK ? take_value(s, expression, out, e)
-						      : err_set(e, ERR_INVALID, 0, "'%s': %s", expression, lua_tostring(s->lua, -1));
-	lua_pop(s->lua, 1);
-	return rc;
+	for (int i = 0; i < 2; i++) {
+		s->open_is_true = i;
+		if (evaluate_pass(s, expression, e))
+			return -1;
+		int rc = take_value(s, expression, &passes[i], e);
+		lua_pop(s->lua, 1);
+		if (rc)
+			return -1;
+	}
+	*out = passes[0];
+	if (!is_same_value(&passes[0], &passes[1]))
+		*out = (struct value){.kind = VALUE_UNKNOWN, .number = passes[0].kind == VALUE_BOOLEAN ? 0 : NAN, .unknown = s->unknown};
+	return 0;
 }

@@ -5,8 +5,8 @@
  *   retry_per_second >= 2 and retry_type == "System.TimeoutException"
  *   known(cost_percent) and max(cost_percent, unwinding_percent) >= 5
  *
- * A number that was not measured is NaN: each comparison with it is false, and the scope remembers that it was asked for. So an expression that came out
- * false and asked for an unknown number is not false but not measured. For that to hold `not` stands before known(...) only.
+ * A comparison with a number that was not measured is open. If the rest decides, in whatever order, the expression has a value; else it is unknown. For that to
+ * hold `not` stands before known(...) only, and `==` and `~=` compare texts only.
  * Functions: known(NAME), max and min (of a number and an unknown one: the number), floor, ceil, starts(TEXT, "prefix"), ends(TEXT, "suffix"),
  * contains(TEXT, "part"). */
 #ifndef DRDOTNET_EXPRESSION_H
@@ -47,9 +47,6 @@ int scope_set_expression(struct scope *s, const char *name, const char *expressi
 
 /* Whether the expression is one: ERR_INVALID with what is wrong and where. Names are not looked up. */
 int expression_check(const char *expression, struct err *e);
-/* Calls for each name that the expression asks for, those of functions left out; an expression that is none has no names. */
-void expression_names(const char *expression, void (*name)(void *context, const char *name, size_t length), void *context);
-
 /* Evaluates. ERR_INVALID: a syntax error, a name that the scope does not have, a comparison of a number with a text. */
 int scope_evaluate(struct scope *s, const char *expression, struct value *out, struct err *e);
 

@@ -1,5 +1,6 @@
 #include "agent/catalogue/rule_file.h"
 
+#include "agent/catalogue/expression_syntax.h"
 #include "agent/catalogue/sentence.h"
 #include "common/base/cleanup.h"
 #include "common/base/jsonx.h"
@@ -7,6 +8,7 @@
 #include "common/base/yaml_json.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +159,7 @@ static int check_id(const char *path, const char *id, struct err *e)
 	while (isalnum((unsigned char)name[n]))
 		n++;
 	return isupper((unsigned char)name[0]) && !name[n] && n <= ID_MAX_BYTES ? 0 :
-	       field_bad(path, "id", "expected letters and digits that begin with a capital, at most 40, such as 'RetryStorm'", e);
+	       field_bad(path, "id", "expected letters and digits that begin with a capital, at most 40, such as 'RetryStorm' or 'user/SlowCache'", e);
 }
 
 static int read_rule(const json_t *doc, const char *path, struct catalogue_rule *out, struct err *e)
@@ -276,6 +278,7 @@ struct check {
 	const struct catalogue_rule *rule;
 	const struct rule_group *group;
 	const char *path, *field;
+	struct scope *scope; /* of numbers that are unknown and texts: in two passes each comparison is met */
 	struct err *e;
 	bool failed;
 };
@@ -303,29 +306,94 @@ static void check_names(void *context, const char *expression)
 }
 
 
-static int check_expression(struct check *c, const char *field, const char *expression)
+static void check_pair(void *context, const char *names[2], const size_t lengths[2])
+{
+	struct check *c = context;
+	for (int i = 0; i < 2 && !c->failed; i++) {
+		AUTO_FREE char *name = mem_strndup(names[i], lengths[i]);
+		c->failed = catalogue_rule_unit(c->rule, c->group, name) != NULL;
+		if (c->failed)
+			err_set(c->e, ERR_INVALID, 0, "%s: %s: '%s' is a number: compare it by <= and >=", c->path, c->field, name);
+	}
+}
+
+/* Names, types and syntax. *out: its value where nothing is known. */
+static int try_expression(struct check *c, const char *field, const char *expression, struct value *out)
 {
 	struct err why = ERR_INIT;
 	c->field = field;
-	if (!expression)
-		return 0;
 	if (expression_check(expression, &why))
 		return err_set(c->e, ERR_INVALID, 0, "%s: %s: %s", c->path, field, why.message);
 	check_names(c, expression);
+	expression_equalities(expression, check_pair, c);
+	if (!c->failed && scope_evaluate(c->scope, expression, out, &why))
+		return err_set(c->e, ERR_INVALID, 0, "%s: %s: %s", c->path, field, why.message);
+	return c->failed ? -1 : 0;
+}
+
+static int check_expression(struct check *c, const char *field, const char *expression)
+{
+	struct value v;
+	return expression ? try_expression(c, field, expression, &v) : 0;
+}
+
+static bool is_condition(const struct value *v)
+{
+	return v->kind == VALUE_BOOLEAN || (v->kind == VALUE_UNKNOWN && !isnan(v->number));
+}
+
+static int check_condition(struct check *c, const char *field, const char *expression)
+{
+	struct value v = {0};
+	if (try_expression(c, field, expression, &v))
+		return -1;
+	return is_condition(&v) ? 0 : err_set(c->e, ERR_INVALID, 0, "%s: %s: expected a comparison, such as '%s > 0'", c->path, field, expression);
+}
+
+static int check_place(struct check *c, const char *expression)
+{
+	struct value v = {0};
+	if (!expression)
+		return 0;
+	if (try_expression(c, "place", expression, &v))
+		return -1;
+	return v.kind == VALUE_TEXT ? 0 : err_set(c->e, ERR_INVALID, 0, "%s: place: expected a text, such as a method", c->path);
+}
+
+/* A constant is within its bounds; what is computed is cut to them. */
+static int check_number(struct check *c, const char *field, const char *expression, double least, double most)
+{
+	struct value v = {0};
+	if (!expression)
+		return 0;
+	if (try_expression(c, field, expression, &v))
+		return -1;
+	if (v.kind == VALUE_TEXT || is_condition(&v))
+		return err_set(c->e, ERR_INVALID, 0, "%s: %s: expected a number", c->path, field);
+	bool constant = v.kind == VALUE_NUMBER && expression[strspn(expression, "-.0123456789")] == '\0';
+	return constant && (v.number < least || v.number > most) ? err_set(c->e, ERR_INVALID, 0, "%s: %s: expected %g to %g", c->path, field, least, most) : 0;
+}
+
+static int check_sentence(struct check *c, const char *field, const char *sentence, const struct sentence_units *units)
+{
+	struct err why = ERR_INIT;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 4 * RULE_FILE_MAX_BYTES);
+	c->field = field;
+	if (sentence_check(sentence, units, &why))
+		return err_set(c->e, ERR_INVALID, 0, "%s: %s: %s", c->path, field, why.message);
+	sentence_expressions(sentence, check_names, c);
+	if (!c->failed && sentence_put(c->scope, sentence, units, 0, &text, &why))
+		return err_set(c->e, ERR_INVALID, 0, "%s: %s: %s", c->path, field, why.message);
 	return c->failed ? -1 : 0;
 }
 
 static int check_choices(struct check *c, const char *field, const struct rule_choices *choices)
 {
 	const struct sentence_units units = {checked_unit, c};
-	struct err why = ERR_INIT;
 	for (size_t i = 0; i < choices->count; i++) {
-		if (check_expression(c, field, choices->list[i].when))
-			return -1;
-		if (sentence_check(choices->list[i].say, &units, &why))
-			return err_set(c->e, ERR_INVALID, 0, "%s: %s: %s", c->path, field, why.message);
-		sentence_expressions(choices->list[i].say, check_names, c);
-		if (c->failed)
+		const struct rule_choice *one = &choices->list[i];
+		if ((one->when && check_condition(c, field, one->when)) || check_sentence(c, field, one->say, &units))
 			return -1;
 	}
 	return 0;
@@ -339,11 +407,44 @@ static int check_definitions(struct check *c, const struct rule_definitions *d)
 	return 0;
 }
 
+/* What is unknown or wrong in an expression is said of the field that has it: a name that is none is left out here. */
+static void define(struct scope *s, const struct rule_definitions *d)
+{
+	struct err e = ERR_INIT;
+	for (size_t i = 0; i < d->count; i++) {
+		const struct rule_definition *one = &d->list[i];
+		if (one->expression)
+			scope_set_expression(s, one->name, one->expression, &e);
+		else if (one->unit)
+			scope_set_number(s, one->name, NAN);
+		else
+			scope_set_text(s, one->name, "x");
+	}
+}
+
+static int check_needs(struct check *c, const struct rule_choices *needs)
+{
+	for (size_t i = 0; i < needs->count; i++)
+		if (!needs->list[i].when)
+			return err_set(c->e, ERR_INVALID, 0, "%s: needs: expected a list of {if: CONDITION, say: REASON}", c->path);
+	return check_choices(c, "needs", needs);
+}
+
+static int check_fields(struct check *c, const struct catalogue_rule *r, const struct rule_group *g)
+{
+	return check_definitions(c, &g->let) || check_definitions(c, &r->let) || check_condition(c, "when", r->when) ||
+	       check_number(c, "score", r->score, 1, 100) || check_number(c, "witnesses", r->witnesses, 1, 9) || check_place(c, r->place) ||
+	       check_needs(c, &r->needs) || check_choices(c, "found", &r->found) || check_choices(c, "why", &r->why) ||
+	       check_choices(c, "ruled_out", &r->ruled_out) || check_choices(c, "fix", &r->fix) ? -1 : 0;
+}
+
 int catalogue_rule_check(const struct catalogue_rule *r, const struct rule_group *g, const char *path, struct err *e)
 {
-	struct check c = {.rule = r, .group = g, .path = path, .e = e};
-	return check_definitions(&c, &g->let) || check_definitions(&c, &r->let) || check_expression(&c, "when", r->when) ||
-	       check_expression(&c, "score", r->score) || check_expression(&c, "witnesses", r->witnesses) || check_expression(&c, "place", r->place) ||
-	       check_choices(&c, "needs", &r->needs) || check_choices(&c, "found", &r->found) || check_choices(&c, "why", &r->why) ||
-	       check_choices(&c, "ruled_out", &r->ruled_out) || check_choices(&c, "fix", &r->fix) ? -1 : 0;
+	struct check c = {.rule = r, .group = g, .path = path, .scope = scope_new(), .e = e};
+	define(c.scope, &g->numbers);
+	define(c.scope, &g->let);
+	define(c.scope, &r->let);
+	int rc = check_fields(&c, r, g);
+	scope_free(c.scope);
+	return rc;
 }

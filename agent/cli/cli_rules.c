@@ -2,6 +2,8 @@
 
 #include "agent/catalogue/catalogue.h"
 #include "agent/cli/cli_output.h"
+#include "agent/report/phrase.h"
+#include "agent/report/report.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
@@ -84,18 +86,25 @@ static int list_rules(const struct cli_args *a)
 	return CLI_OK;
 }
 
+static void print_definition(const struct rule_definition *d, const char *unit)
+{
+	printf("%-24s %-8s %s%s\n", d->name, d->unit ? d->unit : unit, d->expression ? "= " : "", d->expression ? d->expression : d->means);
+}
+
 static int list_numbers(const struct cli_args *a)
 {
 	const struct rule_group *g = catalogue_group(a->words.at[1]);
 	struct err e = ERR_INIT;
 	if (!g) {
-		err_set(&e, ERR_INVALID, 0, "%s: not a profiler with rules in the catalogue, such as Exceptions", a->words.at[1]);
+		err_set(&e, ERR_INVALID, 0, "%s: not a profiler with rules in the catalogue, such as Allocations, Exceptions or RuntimePauses",
+			a->words.at[1]);
 		return failed(a, &e);
 	}
 	for (size_t i = 0; i < g->numbers.count; i++)
-		printf("%-24s %-8s %s\n", g->numbers.list[i].name, g->numbers.list[i].unit ? g->numbers.list[i].unit : "text", g->numbers.list[i].means);
+		print_definition(&g->numbers.list[i], "text");
+	printf("\nnames for expressions, which rules may use as well:\n");
 	for (size_t i = 0; i < g->let.count; i++)
-		printf("%-24s %-8s = %s\n", g->let.list[i].name, g->let.list[i].unit ? g->let.list[i].unit : "", g->let.list[i].expression);
+		print_definition(&g->let.list[i], "");
 	return CLI_OK;
 }
 
@@ -117,6 +126,25 @@ static json_t *read_report(const char *path, struct err *e)
 	AUTO_FREE char *inside = stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? mem_printf("%s/report.json", path) : mem_strdup(path);
 	AUTO_BUF struct buf text;
 	return fsio_read(AT_FDCWD, inside, REPORT_MAX_BYTES, &text, e) ? NULL : jsonx_parse(text.data, text.len, inside, e);
+}
+
+/* What a report that was made up, or a rule that is being written, may have wrong. */
+static void warn_of(const struct catalogue_rule *r, const json_t *measured, const struct finding *f)
+{
+	const struct rule_group *g = catalogue_group(r->profiler);
+	char key[RULE_KEY_BYTES];
+	size_t known = 0;
+	for (size_t i = 0; i < g->numbers.count; i++) {
+		const json_t *value = json_object_get(measured, rules_json_key(g->numbers.list[i].name, key));
+		known += value != NULL;
+		if (value && !json_is_null(value) && (g->numbers.list[i].unit ? !json_is_number(value) : !json_is_string(value)))
+			fprintf(stderr, "warning: measured.%s: expected a %s; it counts as unknown\n", key, g->numbers.list[i].unit ? "number" : "text");
+	}
+	if (known < json_object_size(measured))
+		fprintf(stderr, "warning: measured has %zu names that %s does not have; they are written likeThis\n", json_object_size(measured) - known,
+			r->profiler);
+	if (f->score && phrase_chars(f->message) > HEADLINE_MAX_CHARS)
+		fprintf(stderr, "warning: the headline has %zu characters, at most %d fit\n", phrase_chars(f->message), HEADLINE_MAX_CHARS);
 }
 
 static void print_verdict(const struct catalogue_rule *r, const struct finding *f)
@@ -168,6 +196,7 @@ static int test_rule(const struct cli_args *a)
 		return failed(a, &e);
 	catalogue_judge_measured(r, measured, &f);
 	print_verdict(r, &f);
+	warn_of(r, measured, &f);
 	return CLI_OK;
 }
 

@@ -1,6 +1,6 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
 TOOL_SRC += tests/bench/http_load.c tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c \
-	tests/bench/heap_transport.c tests/bench/strings_analysis.c
+	tests/bench/heap_transport.c tests/bench/strings_analysis.c tests/bench/rules.c
 
 .PHONY: bench-alert bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
@@ -98,6 +98,11 @@ bench-stopped: ## throughput of a web application at 60,000 requests/s in the fi
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@PYTHONPATH=. python3 tests/bench/heap_graph.py $(BENCH_OPTIONS)
+
+.PHONY: bench-rules
+bench-rules: ## how long 500 rules of the catalogue's form take to read and to judge, and in how much memory
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@build/release/tests/rules
 
 .PHONY: bench-runtime-pauses
 bench-runtime-pauses: ## what a session of RuntimePauses costs an application that only allocates

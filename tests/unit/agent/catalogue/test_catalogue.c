@@ -38,6 +38,12 @@ static const struct {
 	{RULE("needs: [{say: a, unless: b}]\n"), "unknown field"},
 	{RULE("needs: {say: a}\n"), "expected a text"},
 	{RULE("not_beside: 5\n"), "expected a list of texts"},
+	{RULE("needs: counted\n"), "needs: expected a list of {if: CONDITION, say: REASON}"},
+	{RULE("place: counted\n"), "place: expected a text"},
+	{RULE("witnesses: 12\n"), "witnesses: expected 1 to 9"},
+	{RULE("let: {many: near_method > 5}\n"), "many: 'near_method > 5'"},
+	{RULE("let: {same: near_percent == site_percent}\n"), "'near_percent' is a number: compare it by <= and >="},
+	{RULE("ruled_out: [{if: counted, say: a}]\n"), "ruled_out: expected a comparison, such as 'counted > 0'"},
 	{RULE("precedence: high\n"), "precedence: expected an integer"},
 };
 

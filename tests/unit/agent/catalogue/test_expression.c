@@ -1,4 +1,5 @@
 #include "agent/catalogue/expression.h"
+#include "agent/catalogue/expression_syntax.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -27,7 +28,7 @@ static const struct {
 	const char *text; /* of a text; of what is unknown: the name */
 } values[] = {
 	{"rate >= 12 and rate < 13", VALUE_BOOLEAN, 1, NULL},
-	{"rate > 12 or zero == 0", VALUE_BOOLEAN, 1, NULL},
+	{"rate > 12 or zero <= 0", VALUE_BOOLEAN, 1, NULL},
 	{"(rate + 3) / 5 - 1 * 2", VALUE_NUMBER, 1, NULL},
 	{"type == \"System.FormatException\"", VALUE_BOOLEAN, 1, NULL},
 	{"type ~= \"System.FormatException\"", VALUE_BOOLEAN, 0, NULL},
@@ -41,6 +42,16 @@ static const struct {
 	{"lost > 5", VALUE_UNKNOWN, 0, "lost"},
 	{"lost <= 5", VALUE_UNKNOWN, 0, "lost"},
 	{"lost > 5 and rate > 5", VALUE_UNKNOWN, 0, "lost"},
+	{"rate > 5 and lost > 5", VALUE_UNKNOWN, 0, "lost"},
+	{"lost > 5 and rate > 50", VALUE_BOOLEAN, 0, NULL},
+	{"5 > lost or rate > 5", VALUE_BOOLEAN, 1, NULL},
+	{"-lost * 2 + 1 <= rate / lost", VALUE_UNKNOWN, 0, "lost"},
+	{"rate > 5 and (lost > 5 or rate > 50) and rate > 6", VALUE_UNKNOWN, 0, "lost"},
+	{"rate > 5 and (lost > 5 or rate > 50) and rate > 60", VALUE_BOOLEAN, 0, NULL},
+	{"lost > 5 and 3 or 4", VALUE_UNKNOWN, 0, "lost"},
+	{"lost > 5 and 3 or 3", VALUE_NUMBER, 3, NULL},
+	{"floor(lost)", VALUE_UNKNOWN, 0, "lost"},
+	{"unknown > 3", VALUE_UNKNOWN, 0, "unknown"},
 	{"rate > 50 and lost > 5", VALUE_BOOLEAN, 0, NULL},
 	{"lost > 5 or rate > 5", VALUE_BOOLEAN, 1, NULL},
 	{"lost > 5 or rate > 50", VALUE_UNKNOWN, 0, "lost"},
@@ -77,8 +88,15 @@ static const struct {
 	const char *expression, *message;
 } bad[] = {
 	{"rate >", "expression"},
-	{"rate => 5", "unexpected character at '=> 5'"},
-	{"Rate > 5", "unexpected character at 'Rate > 5'"},
+	{"rate => 5", "compare by ==, <= or >= at '=> 5'"},
+	{"Rate > 5", "names are written like_this, not likeThis at 'Rate > 5'"},
+	{"rate > 5 && rate < 6", "write 'and' at '&& rate < 6'"},
+	{"rate > 5 || rate < 6", "write 'or'"},
+	{"type != \"a\"", "write '~='"},
+	{"type == 'a'", "write texts in double quotes"},
+	{"rate == 5", "'==' and '~=' are for texts"},
+	{"rate ~= lost + 1 or type ~= 5", "'==' and '~=' are for texts"},
+	{"type > lost", "attempt to compare"},
 	{"rates > 5", "unknown name 'rates'"},
 	{"rate > type", "attempt to compare"},
 	{"not (rate > 5)", "'not' is for known(...) only"},
@@ -96,7 +114,7 @@ static const struct {
 	{"\"a\\n\"", "unexpected character"},
 	{"#type", "unexpected character at '#type'"},
 	{"1e400", "expression"},
-	{"rate == 5; rate = 6", "unexpected character at '; rate = 6'"},
+	{"rate > 5; rate = 6", "unexpected character at '; rate = 6'"},
 	{"loop", "needs itself"},
 	{"max(type, 5)", "number expected"},
 	{"", "neither a number nor a text"},

@@ -91,7 +91,10 @@ Test(exception_rules, without_a_measured_cost_there_is_one_witness)
 	for (size_t i = 0; i < 3; i++)
 		cr_expect_eq(judged_throws(&n, rows[i].id, &f), FINDING_EXCLUDED, "%s", rows[i].id);
 	n.near_percent = NAN;
+	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_EXCLUDED, "too few, wherever they are caught");
+	n.thrown_per_cpu_second = 2000;
 	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_NOT_MEASURED);
+	cr_expect_str_eq(f.message, "the runtime did not report who catches");
 	n.dropped_percent = 21;
 	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_NOT_MEASURED);
 }
