@@ -1,7 +1,7 @@
 #include "agent/profilers/leak/leak_finding.h"
 
+#include "agent/catalogue/catalogue.h"
 #include "agent/profilers/leak/leak_lines.h"
-#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 
 #include <stdlib.h>
@@ -194,6 +194,36 @@ static void find_growth(const struct leak_model *m, struct leak_diagnosis *out)
 	out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
 }
 
+/* What the report is about when that rule leads. `part`: of what is held. */
+static enum leak_finding leads_to(const char *id, enum leak_part *part)
+{
+	static const struct {
+		const char *id;
+		enum leak_finding finding;
+		enum leak_part part;
+	} leads[] = {
+		{"AssemblyLoadContextsKept", LEAK_FOUND_GROWS, LEAK_PART_CONTEXTS},
+		{"MemoryLeak", LEAK_FOUND_GROWS, LEAK_PART_HELD},
+		{"EventHandlers", LEAK_FOUND_GROWS, LEAK_PART_EVENTS},
+		{"TimersPileUp", LEAK_FOUND_GROWS, LEAK_PART_TIMERS},
+		{"CancellationTokenSourcesPileUp", LEAK_FOUND_GROWS, LEAK_PART_TOKENS},
+		{"AsyncCallsNeverEnd", LEAK_FOUND_GROWS, LEAK_PART_ASYNC},
+		{"DisposablesInContainer", LEAK_FOUND_GROWS, LEAK_PART_CONTAINER},
+		{"TrackedEntities", LEAK_FOUND_GROWS, LEAK_PART_ENTITIES},
+		{"NativeMemoryGrowth", LEAK_FOUND_UNMANAGED, LEAK_PARTS},
+		{"HeapFragmentation", LEAK_FOUND_FREE_MEMORY, LEAK_PARTS},
+		{"HeapKeepsFreeMemory", LEAK_FOUND_FREE_MEMORY, LEAK_PARTS},
+	};
+	for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
+		if (strcmp(leads[i].id, id) != 0)
+			continue;
+		*part = leads[i].part;
+		return leads[i].finding;
+	}
+	*part = LEAK_PARTS;
+	return LEAK_FOUND_GROWS;
+}
+
 /* The rules say what leads. */
 static void choose_finding(const struct leak_model *m, struct leak_diagnosis *d)
 {
@@ -207,7 +237,7 @@ static void choose_finding(const struct leak_model *m, struct leak_diagnosis *d)
 		choose_calm(m, d);
 		return;
 	}
-	d->finding = leak_rules_finding(lead->id, &part);
+	d->finding = leads_to(lead->id, &part);
 	if (part < LEAK_PARTS)
 		d->group = leak_numbers_group(m, &d->groups, part);
 	else if (d->finding == LEAK_FOUND_FREE_MEMORY && d->torn)
@@ -225,7 +255,7 @@ void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 	else
 		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
 	leak_numbers_of(m, out, &out->numbers);
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &out->numbers, &out->findings);
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, &out->numbers, &out->findings);
 	if (many) {
 		choose_finding(m, out);
 		fit_of_finding(m, out);

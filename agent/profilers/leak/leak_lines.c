@@ -3,7 +3,6 @@
 #include "agent/report/phrase.h"
 #include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_headline.h"
-#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
 #include "agent/profilers/leak/memory_growth.h"
@@ -392,16 +391,19 @@ static void put_subject(struct words *w)
 /* What is found by its count rather than by a holder's bytes. */
 static void put_counted(struct words *w)
 {
+	static const char *const ids[] = {"AssemblyLoadContextsKept", "TimersPileUp", "CancellationTokenSourcesPileUp", "TrackedEntities"};
 	const struct finding *lead = findings_lead(&w->d->findings);
-	const char *remedy = lead ? leak_rules_remedy(lead->id) : NULL;
-	if (!remedy || (w->d->group && strcmp(lead->id, "AssemblyLoadContextsKept") != 0))
+	bool counted = false;
+	for (size_t i = 0; lead && i < sizeof ids / sizeof *ids; i++)
+		counted |= strcmp(lead->id, ids[i]) == 0;
+	if (!counted || (w->d->group && strcmp(lead->id, ids[0]) != 0))
 		return;
 	if (w->d->numbers.loaders_keeper.text[0] && strcmp(lead->id, "AssemblyLoadContextsKept") == 0)
 		buf_printf(&w->line, "Kept by: %s", w->d->numbers.loaders_keeper.text);
 	else
 		buf_printf(&w->line, "%s.", lead->evidence);
 	end_leak_line(w);
-	buf_puts(&w->line, remedy);
+	buf_printf(&w->line, "Fix: %s.", lead->fix);
 	end_leak_line(w);
 }
 

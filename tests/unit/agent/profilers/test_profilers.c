@@ -1,6 +1,5 @@
 #include "agent/profilers/cpu/cpu_rules.h"
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
-#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/requests/request_numbers.h"
 #include "agent/profilers/stucktasks/stuck_numbers.h"
 #include "agent/profilers/survivors/survivors_rules.h"
@@ -21,7 +20,6 @@ static const struct {
 } tables[] = {
 	{cpu_rules, &cpu_rule_count, &cpu_numbers_fields},
 	{deadlock_rules, &deadlock_rule_count, &deadlock_numbers_fields},
-	{leak_rules, &leak_rule_count, &leak_numbers_fields},
 	{request_rules, &request_rule_count, &request_numbers_fields},
 	{stuck_rules, &stuck_rule_count, &stuck_numbers_fields},
 	{survivors_rules, &survivors_rules_count, &survivors_numbers_fields},

@@ -1,5 +1,5 @@
-#include "agent/profilers/leak/leak_rules.h"
-#include "tests/unit/rules_capture.h"
+#include "agent/profilers/leak/leak_numbers.h"
+#include "tests/unit/catalogue_capture.h"
 
 #define MB 1000000.0
 
@@ -24,7 +24,7 @@ static enum finding_state state_of(const struct leak_numbers *n, const char *id,
 {
 	struct findings f;
 	enum finding_state found = FINDING_NOT_MEASURED;
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, n, &f);
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, n, &f);
 	*score = -1;
 	for (size_t i = 0; i < f.count; i++) {
 		if (strcmp(f.list[i].id, id) != 0)
@@ -48,7 +48,7 @@ Test(leak_rules, exclude_all_of_a_healthy_process)
 {
 	struct leak_numbers n = healthy();
 	struct findings f;
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, &n, &f);
 	cr_expect_null(findings_lead(&f));
 	for (size_t i = 0; i < f.count; i++)
 		cr_expect_eq(f.list[i].state, FINDING_EXCLUDED, "%s: %s", f.list[i].id, f.list[i].message);
@@ -64,8 +64,11 @@ Test(leak_rules, two_walks_exclude_nothing_that_may_grow)
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
 		IS(n, ids[i], FINDING_NOT_MEASURED);
 	n.walks = 1;
-	for (size_t i = 0; i < leak_rule_count; i++)
-		IS(n, leak_rules[i].id, FINDING_NOT_MEASURED);
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		IS(n, ids[i], FINDING_NOT_MEASURED);
+	IS(n, "NoMemoryLimit", FINDING_NOT_MEASURED);
+	IS(n, "HeapKeepsFreeMemory", FINDING_NOT_MEASURED);
+	IS(n, "HeapFragmentation", FINDING_NOT_MEASURED);
 }
 
 Test(leak_rules, growth_and_its_witnesses)
@@ -194,7 +197,7 @@ Test(leak_rules, memory_beside_the_objects)
 	n.held_bytes = 1 * MB;
 	rules_set_text(&n.held_line, "static Shop.Cache grows");
 	struct findings f;
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, &n, &f);
 	cr_expect_str_eq(findings_lead(&f)->id, "MemoryLeak");
 	findings_fini(&f);
 	n = healthy();
@@ -236,17 +239,24 @@ Test(leak_rules, the_runtimes_own_handle_is_not_who_keeps_contexts)
 	n.loaders_more = 30;
 	n.loaders_rise = 1;
 	rules_set_text(&n.loaders_root, "handle");
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, &n, &f);
 	cr_expect_str_eq(findings_lead(&f)->message, "AssemblyLoadContexts pile up: + 30");
 	findings_fini(&f);
 	rules_set_text(&n.loaders_root, "static Shop.Host.Plugins");
-	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
-	cr_expect_str_eq(findings_lead(&f)->message, "AssemblyLoadContexts pile up: + 30, kept by static Shop.Host.Plugins");
+	catalogue_judge("MemoryLeak", &leak_numbers_fields, &n, &f);
+	cr_expect_str_eq(findings_lead(&f)->message, "AssemblyLoadContexts pile up: + 30, retained by \u2026Host.Plugins");
 	findings_fini(&f);
+}
+
+static void judge_leak(const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	catalogue_judge("MemoryLeak", fields, numbers, out);
 }
 
 Test(leak_rules, judge_recorded_captures)
 {
 	struct leak_numbers n;
-	check_captures("leak", leak_rules, leak_rule_count, &leak_numbers_fields, &n);
+	const struct capture_judge by = {.fields = &leak_numbers_fields, .judge = judge_leak};
+	check_group("MemoryLeak", &leak_numbers_fields);
+	check_captures_by("leak", &by, &n);
 }
