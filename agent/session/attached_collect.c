@@ -27,6 +27,14 @@ static void channel_over(struct attached_session *s, const struct err *why)
 	LOG_DEBUG("session", "the channel closed", LOG_S("why", why->message));
 }
 
+void attached_collect_note_engines(struct attached_session *s)
+{
+	const struct target *t = s->q->target;
+	struct engine_platform platform;
+	engine_platform_of(t->runtime_version, t->rid, t->arch, &platform);
+	engine_support_of(&platform, &s->facts.engines);
+}
+
 void attached_collect_look_whether_stopped(struct attached_session *s)
 {
 	s->stopped = target_stopped(s->q->target);

@@ -121,6 +121,7 @@ static int step_open_process(struct attached_session *s, struct err *e)
 {
 	const struct target *t = s->q->target;
 	s->facts.uptime_ms = -1;
+	attached_collect_note_engines(s);
 	if (s->q->unattached)
 		return 0;
 	s->facts.memory_limit_bytes = memory_limit_bytes(t); /* now: at the session's end the pod may be gone */

@@ -18,7 +18,7 @@ struct outside_function {
 struct outside_names {
 	struct process_memory memory; /* with the budget */
 	struct work_budget budget;
-	const struct runtime_contract *contract;
+	bool able;
 	struct code_map map;
 	struct managed_methods *methods;
 	struct outside_function **functions;
@@ -26,13 +26,13 @@ struct outside_names {
 	struct index_set by_method;
 };
 
-struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac)
+struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac, bool may)
 {
 	struct outside_names *n = mem_alloc(sizeof *n);
 	n->memory = *m;
 	n->memory.budget = &n->budget;
 	work_budget_init(&n->budget, WORK_NAMES);
-	n->contract = c;
+	n->able = may && c->known && c->code.known;
 	code_map_init(&n->map, &n->memory, &c->code, dac->words, dac->count);
 	n->methods = managed_methods_new(&n->memory, c);
 	return n;
@@ -61,7 +61,7 @@ void outside_names_free(struct outside_names *n)
 
 bool outside_names_able(const struct outside_names *n)
 {
-	return n->contract->known && n->contract->code.known;
+	return n->able;
 }
 
 static void use_memory(struct outside_names *n, const struct process_memory *m)
@@ -138,7 +138,7 @@ int outside_names_resolve(void *ctx, const uint64_t *ips, size_t count, const st
 	struct managed_code code;
 	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++)
-		out[i] = code_map_find(&n->map, ips[i], &code) ? function_of(n, code.method) : NULL;
+		out[i] = n->able && code_map_find(&n->map, ips[i], &code) ? function_of(n, code.method) : NULL;
 	end_question(n, &pages);
 	return 0;
 }
@@ -150,7 +150,7 @@ int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct chan
 	struct managed_code code;
 	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++) {
-		bool found = code_map_find(&n->map, ips[i], &code);
+		bool found = n->able && code_map_find(&n->map, ips[i], &code);
 		out[i] = (struct channel_code_body){.start = found ? code.start : 0, .bytes = found ? code.bytes : 0};
 	}
 	end_question(n, &pages);

@@ -12,8 +12,8 @@
 struct outside_names;
 struct resolved_function;
 
-/* All are borrowed. */
-struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac);
+/* All are borrowed. `may` false: what this runtime says is not relied on, and nothing has a name. */
+struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac, bool may);
 void outside_names_free(struct outside_names *n);
 
 /* Whether this runtime says enough of itself. */

@@ -22,6 +22,8 @@ static int wait_session_prepare(struct attached_session *s, struct err *e)
 	struct wait_follow *o = wait_session_own(s);
 	if (wait_follow_prepare(o, s, e) < 0)
 		return -1;
+	if (o->locks.unread)
+		engine_doubt(&s->facts.engines, ENGINE_MONITORS, o->locks.unread);
 	s->own_fd = o->events_fd;
 	s->started_ns = o->started_ns;
 	return 0;
