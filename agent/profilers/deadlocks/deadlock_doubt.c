@@ -8,8 +8,8 @@
 
 enum lock_stand {
 	STANDS_ELSEWHERE,
-	STANDS_IN_LOCK,    /* it wants to enter */
-	STANDS_IN_MONITOR, /* it waits to be told, and has had the monitor */
+	STANDS_IN_LOCK, /* it wants to enter */
+	STANDS_IN_WAIT, /* it waits to be told, and takes the lock again at the end */
 };
 
 static bool name_begins(const char *name, const char *with)
@@ -28,8 +28,8 @@ static enum lock_stand stand_of(const struct frame *f)
 		{"System.Threading.Monitor", "Enter", STANDS_IN_LOCK},
 		{"System.Threading.Monitor", "TryEnter", STANDS_IN_LOCK},
 		{"System.Threading.Monitor", "ReliableEnter", STANDS_IN_LOCK},
-		{"System.Threading.Monitor", "Wait", STANDS_IN_MONITOR},
-		{"System.Threading.Condition", "Wait", STANDS_IN_MONITOR},
+		{"System.Threading.Monitor", "Wait", STANDS_IN_WAIT},
+		{"System.Threading.Condition", "Wait", STANDS_IN_WAIT},
 	};
 	for (size_t i = 0; f->kind == FRAME_MANAGED && f->type && i < sizeof known / sizeof *known; i++)
 		if (strcmp(f->type, known[i].type) == 0 && name_begins(f->method, known[i].method))
@@ -37,7 +37,7 @@ static enum lock_stand stand_of(const struct frame *f)
 	return STANDS_ELSEWHERE;
 }
 
-/* By what it calls before the application's code: a monitor's Wait takes the lock again at its end. */
+/* By the last of what it calls before the application's code. */
 static enum lock_stand thread_stands(const struct deadlock_capture *c, uint32_t thread)
 {
 	uint32_t depth;
@@ -55,8 +55,7 @@ static bool does_not_fit(const struct deadlock_capture *c, uint32_t thread)
 {
 	if (c->threads[thread].lock != WAIT_NONE || !deadlock_blocked_may(&c->threads[thread]))
 		return false;
-	enum lock_stand stand = thread_stands(c, thread);
-	return stand == STANDS_IN_LOCK || (stand == STANDS_IN_MONITOR && c->monitors == 0);
+	return thread_stands(c, thread) == STANDS_IN_LOCK;
 }
 
 size_t deadlock_doubt_count(const struct deadlock_capture *c)

@@ -315,7 +315,7 @@ static void deadlock_session_fini(struct attached_session *s)
 
 const struct session_profiler deadlock_session = {
 	.name = "Deadlocks",
-	.outside = true,
+	.without = TARGET_WITHOUT_LIBRARY,
 	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct deadlock_own),
 	.prepare = deadlock_session_prepare,
