@@ -101,7 +101,7 @@ static int step_preflight(struct attached_session *s, struct err *e)
 		return err_set_reason(&s->unattached, ERR_GONE, REASON_ProcessExited, "the process has ended, or its runtime did not answer"), 0;
 	if (preflight_check(s->q->target, &why) == 0)
 		return 0;
-	if (s->profiler->outside && target_only_unattachable(s->q->target, why.reason))
+	if (target_only_unattachable(s->q->target, why.reason, s->profiler->without))
 		s->unattached = why;
 	else
 		*e = why;
@@ -184,9 +184,9 @@ static int attach(struct attached_session *s, uint32_t features, struct err *e)
 static bool goes_on_outside(struct attached_session *s, const struct err *why)
 {
 	bool unanswered = !why->reason && (why->kind == ERR_TIMEOUT || why->kind == ERR_PROTOCOL || why->kind == ERR_GONE || why->kind == ERR_RETRY);
-	return s->profiler->outside && !attached_session_ended(s) && !attached_session_paused(s) && !attached_session_lapsed(s) &&
+	return s->profiler->without & TARGET_WITHOUT_LIBRARY && !attached_session_ended(s) && !attached_session_paused(s) && !attached_session_lapsed(s) &&
 	       !attached_session_process_exited(s, why->kind == ERR_GONE || why->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0) && !target_stopped(s->q->target) &&
-	       (unanswered || target_only_unattachable(s->q->target, why->reason));
+	       (unanswered || target_only_unattachable(s->q->target, why->reason, s->profiler->without));
 }
 
 static int step_attach(struct attached_session *s, struct err *e)

@@ -17,5 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (elf_probe_exports(fd, names, 2) > 3)
 		abort();
+	elf_probe_section(fd, "__managedcode");
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "agent/perf/secret_memory.h"
 #include "agent/locks/dac_table.h"
 #include "agent/profilers/threads/threads_report.h"
+#include "agent/stacks/compiled_limits.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
@@ -141,7 +142,7 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 /* Without names a report says nothing of what threads do. */
 static int threads_session_start(struct attached_session *s, struct err *e)
 {
-	if (!s->unattached.reason || outside_names_able(threads_session_own(s)->outside))
+	if (!s->unattached.reason || s->unattached.reason == REASON_NativeAOT || outside_names_able(threads_session_own(s)->outside))
 		return 0;
 	*e = s->unattached;
 	return -1;
@@ -384,7 +385,9 @@ static void threads_session_take(struct attached_session *s)
 	o->pump = NULL;
 	o->perf = NULL;
 	o->collect = NULL;
-	if (s->unattached.reason)
+	if (s->unattached.reason == REASON_NativeAOT)
+		compiled_limits_note(s->unattached.reason, &o->capture.stacks, &s->facts.limits);
+	else if (s->unattached.reason)
 		limits_note(&s->facts.limits, "names", -1, -1,
 			    "The library could not be attached (%s: %s): method names were read from the process's memory, source lines are missing.",
 			    s->unattached.reason, s->unattached.message);
@@ -424,7 +427,7 @@ static void threads_session_fini(struct attached_session *s)
 
 const struct session_profiler threads_session = {
 	.name = "Threads",
-	.outside = true,
+	.without = TARGET_WITHOUT_LIBRARY | TARGET_WITHOUT_RUNTIME,
 	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct threads_own),
 	.prepare = threads_session_prepare,
