@@ -1,6 +1,7 @@
 #include "agent/session/attached_collect.h"
 
 #include "agent/session/attached_session_private.h"
+#include "agent/target/runtime_build.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/step.h"
@@ -31,7 +32,9 @@ void attached_collect_note_engines(struct attached_session *s)
 {
 	const struct target *t = s->q->target;
 	struct engine_platform platform;
-	engine_platform_of(t->runtime_version, t->rid, t->arch, &platform);
+	char build[RUNTIME_BUILD_BYTES];
+	bool built = !t->runtime_version && s->proc_fd >= 0 && runtime_build_of(s->proc_fd, build);
+	engine_platform_of(built ? build : t->runtime_version, t->rid, t->arch, &platform);
 	engine_support_of(&platform, &s->facts.engines);
 }
 

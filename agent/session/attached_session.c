@@ -101,11 +101,9 @@ static int step_preflight(struct attached_session *s, struct err *e)
 		return err_set_reason(&s->unattached, ERR_GONE, REASON_ProcessExited, "the process has ended, or its runtime did not answer"), 0;
 	if (preflight_check(s->q->target, &why) == 0)
 		return 0;
-	if (target_only_unattachable(s->q->target, why.reason, s->profiler->without))
-		s->unattached = why;
-	else
-		*e = why;
-	return s->unattached.reason ? 0 : -1;
+	bool goes_without = target_only_unattachable(s->q->target, why.reason, s->profiler->without);
+	*(goes_without ? &s->unattached : e) = why;
+	return goes_without ? 0 : -1;
 }
 
 static int64_t memory_limit_bytes(const struct target *t)
@@ -121,7 +119,6 @@ static int step_open_process(struct attached_session *s, struct err *e)
 {
 	const struct target *t = s->q->target;
 	s->facts.uptime_ms = -1;
-	attached_collect_note_engines(s);
 	if (s->q->unattached)
 		return 0;
 	s->facts.memory_limit_bytes = memory_limit_bytes(t); /* now: at the session's end the pod may be gone */
@@ -148,6 +145,7 @@ static void note_session_start(struct attached_session *s)
 
 static int step_prepare(struct attached_session *s, struct err *e)
 {
+	attached_collect_note_engines(s);
 	if (s->profiler->prepare && s->profiler->prepare(s, e) < 0)
 		return -1;
 	if (s->started_ns)

@@ -4,6 +4,7 @@
 #include "agent/locks/code_map.h"
 #include "agent/locks/managed_methods.h"
 #include "agent/locks/memory_pages.h"
+#include "common/api/reason.h"
 #include "common/base/index_set.h"
 #include "common/base/mem.h"
 
@@ -155,4 +156,18 @@ int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct chan
 	}
 	end_question(n, &pages);
 	return 0;
+}
+
+void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct limits *l)
+{
+	if (reason != REASON_NativeAOT || c->managed_frames + c->unresolved_frames == 0)
+		return;
+	if (c->managed_frames)
+		limits_note(l, "names", -1, -1,
+			    "The application is compiled ahead of time (Native AOT): its methods are named by its symbols. Overloads of a method, and file "
+			    "and line, are not told.");
+	else
+		limits_note(l, "names", -1, -1,
+			    "Methods have no names: the executable has no symbols, and the file with them was not found. Keep APP.dbg, which dotnet publish "
+			    "writes, beside the executable.");
 }

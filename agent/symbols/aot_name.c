@@ -63,7 +63,7 @@ struct text {
 	bool full;
 };
 
-static void put_piece(struct text *t, struct piece p)
+static void put_aot_piece(struct text *t, struct piece p)
 {
 	if (t->len + p.n >= t->size) {
 		t->full = true;
@@ -74,9 +74,9 @@ static void put_piece(struct text *t, struct piece p)
 	t->out[t->len] = '\0';
 }
 
-static void put_words(struct text *t, const char *s)
+static void put_aot_words(struct text *t, const char *s)
 {
-	put_piece(t, (struct piece){s, strlen(s)});
+	put_aot_piece(t, (struct piece){s, strlen(s)});
 }
 
 /* methods ------------------------------------------------------------------------------------------------------------ */
@@ -85,7 +85,7 @@ static void put_words(struct text *t, const char *s)
 static bool put_generated(struct piece m, struct text *out)
 {
 	if (m.n == sizeof MAIN - 1 && piece_begins(m, MAIN)) {
-		put_words(out, "<Main>$");
+		put_aot_words(out, "<Main>$");
 		return true;
 	}
 	for (int i = 0; m.n && m.s[0] == '_' && i < 2; i++) {
@@ -93,17 +93,17 @@ static bool put_generated(struct piece m, struct text *out)
 		struct piece inner = {m.s + 1, at - 1}, rest = piece_from(m, at + 4);
 		if (at == m.n || at < 2)
 			continue;
-		put_words(out, "<");
+		put_aot_words(out, "<");
 		if (!put_generated(inner, out))
-			put_piece(out, inner);
-		put_words(out, i ? ">g__" : ">b__");
+			put_aot_piece(out, inner);
+		put_aot_words(out, i ? ">g__" : ">b__");
 		size_t local = i ? 0 : rest.n;
 		while (local < rest.n && !(rest.s[local] == '_' && numbers_length(piece_from(rest, local + 1)) == rest.n - local - 1))
 			local++;
-		put_piece(out, (struct piece){rest.s, local});
+		put_aot_piece(out, (struct piece){rest.s, local});
 		if (local < rest.n) {
-			put_words(out, "|");
-			put_piece(out, piece_from(rest, local + 1));
+			put_aot_words(out, "|");
+			put_aot_piece(out, piece_from(rest, local + 1));
 		}
 		return true;
 	}
@@ -119,22 +119,22 @@ static struct piece without_number(struct piece m)
 	return n < m.n && n > 1 && m.s[n - 1] == '_' ? (struct piece){m.s, n - 1} : m;
 }
 
-static void put_method(struct piece m, struct text *out)
+static void put_aot_method(struct piece m, struct text *out)
 {
 	struct piece plain = without_number(m);
 	if (put_generated(m, out))
 		return;
 	if (piece_begins(plain, "_ctor") || piece_begins(plain, "_cctor")) {
-		put_words(out, ".");
+		put_aot_words(out, ".");
 		plain = piece_from(plain, 1);
 	}
-	put_piece(out, plain);
+	put_aot_piece(out, plain);
 }
 
 /* types -------------------------------------------------------------------------------------------------------------- */
 
 /* "Dictionary_2_Enumerator" is Dictionary`2+Enumerator. */
-static void put_dotted(struct piece t, struct text *out)
+static void put_aot_dotted(struct piece t, struct text *out)
 {
 	bool nested = false;
 	for (size_t i = 0; i < t.n; i++) {
@@ -143,13 +143,13 @@ static void put_dotted(struct piece t, struct text *out)
 			digits++;
 		bool arity = digits && (i + 1 + digits == t.n || t.s[i + 1 + digits] == '_');
 		if (arity) {
-			put_words(out, "`");
-			put_piece(out, (struct piece){t.s + i + 1, digits});
+			put_aot_words(out, "`");
+			put_aot_piece(out, (struct piece){t.s + i + 1, digits});
 			i += digits;
 			nested = true;
 		} else {
 			bool dot = t.s[i] == '_' && i > 0 && i + 1 < t.n && t.s[i - 1] != '_';
-			put_piece(out, dot ? (struct piece){nested ? "+" : ".", 1} : (struct piece){t.s + i, 1});
+			put_aot_piece(out, dot ? (struct piece){nested ? "+" : ".", 1} : (struct piece){t.s + i, 1});
 		}
 	}
 }
@@ -199,21 +199,21 @@ static size_t assembly_length(struct piece t, const char *program)
 	return 0;
 }
 
-static void put_module(struct piece assembly, struct aot_name *out)
+static void put_aot_module(struct piece assembly, struct aot_name *out)
 {
 	struct text t = {.out = out->module, .size = sizeof out->module};
 	if (piece_begins(assembly, "S_P_")) {
-		put_words(&t, "System.Private.");
+		put_aot_words(&t, "System.Private.");
 		assembly = piece_from(assembly, 4);
 	}
-	put_dotted(assembly, &t);
-	put_words(&t, ".dll");
+	put_aot_dotted(assembly, &t);
+	put_aot_words(&t, ".dll");
 	if (t.full)
 		snprintf(out->module, sizeof out->module, "?");
 }
 
 /* Into *out: its module, and what of the type is no compiler's invention. */
-static bool put_type(struct piece t, const char *program, struct aot_name *out, struct text *type)
+static bool put_aot_type(struct piece t, const char *program, struct aot_name *out, struct text *type)
 {
 	if (put_well_known(t, out)) {
 		type->len = strlen(out->type);
@@ -222,8 +222,8 @@ static bool put_type(struct piece t, const char *program, struct aot_name *out, 
 	size_t assembly = library_length(t);
 	if (!assembly)
 		assembly = assembly_length(t, program);
-	put_module(assembly ? (struct piece){t.s, assembly} : t, out);
-	put_dotted(assembly ? piece_from(t, assembly + 1) : t, type);
+	put_aot_module(assembly ? (struct piece){t.s, assembly} : t, out);
+	put_aot_dotted(assembly ? piece_from(t, assembly + 1) : t, type);
 	return type->len > 0;
 }
 
@@ -237,11 +237,11 @@ struct split {
 static void put_inside(struct split *s, const char *before, struct piece name, const char *between, struct piece number)
 {
 	struct text t = {.out = s->inside, .size = sizeof s->inside, .len = strlen(s->inside)};
-	put_words(&t, before);
+	put_aot_words(&t, before);
 	if (!put_generated(name, &t))
-		put_piece(&t, name);
-	put_words(&t, between);
-	put_piece(&t, number);
+		put_aot_piece(&t, name);
+	put_aot_words(&t, between);
+	put_aot_piece(&t, number);
 }
 
 /* "T__Load_d__3__MoveNext": a method that became a type. */
@@ -306,7 +306,7 @@ static bool drop_arguments(const char *symbol, struct text *out)
 	for (const char *c = symbol; *c; c++) {
 		depth += *c == '<';
 		if (depth == 0)
-			put_piece(out, (struct piece){c, 1});
+			put_aot_piece(out, (struct piece){c, 1});
 		depth -= *c == '>' && depth > 0;
 	}
 	return depth == 0 && !out->full;
@@ -326,9 +326,9 @@ bool aot_name_of(const char *symbol, const char *program, struct aot_name *out)
 	if (!split_machine(p, &s) && !split_closure(p, &s) && !split_plain(p, &s))
 		return false;
 	struct text type = {.out = out->type, .size = sizeof out->type}, method = {.out = out->method, .size = sizeof out->method};
-	if (!put_type(s.type, program, out, &type))
+	if (!put_aot_type(s.type, program, out, &type))
 		return false;
-	put_words(&type, s.inside);
-	put_method(s.method, &method);
+	put_aot_words(&type, s.inside);
+	put_aot_method(s.method, &method);
 	return !type.full && !method.full && method.len > 0;
 }

@@ -1,5 +1,5 @@
-/* What an ELF file says of its symbols: whether it has them, else which file beside it does (.gnu_debuglink, `APP.dbg`), known by its build id; and where the code
- * lies that .NET's compiler made ahead of time. The file is the pod's: each offset is checked, and it is read as long as the budget lasts. One thread.
+/* What an ELF file says of its symbols: whether it has them, else which file beside it does (.gnu_debuglink, `APP.dbg`), known by its build id; and where the
+ * code lies that .NET's compiler made ahead of time. The file is the pod's: each offset is checked, and it is read as long as the budget lasts. One thread.
  * Formats: elf(5), GDB's "Debugging Information in Separate Files"; __managedcode is ILCompiler's section. */
 #ifndef DRDOTNET_ELF_DEBUG_H
 #define DRDOTNET_ELF_DEBUG_H

@@ -66,7 +66,7 @@ size_t deadlock_doubt_count(const struct deadlock_capture *c)
 	return count;
 }
 
-static int by_tid(const void *a, const void *b)
+static int doubted_by_tid(const void *a, const void *b)
 {
 	const struct thread_wait *x = a, *y = b;
 	return (x->tid > y->tid) - (x->tid < y->tid);
@@ -75,7 +75,7 @@ static int by_tid(const void *a, const void *b)
 const char *deadlock_doubt_why(const struct deadlock_capture *c, const struct thread_wait *now, size_t count)
 {
 	for (uint32_t i = 0; !c->unread && !c->full && i < c->thread_count && count; i++) {
-		const struct thread_wait *t = &c->threads[i].wait, *later = bsearch(t, now, count, sizeof *now, by_tid);
+		const struct thread_wait *t = &c->threads[i].wait, *later = bsearch(t, now, count, sizeof *now, doubted_by_tid);
 		if (later && later->switches == t->switches && does_not_fit(c, i))
 			return "threads stand in a lock that was not found among the runtime's locks";
 	}

@@ -9,7 +9,6 @@
 #include "agent/perf/secret_memory.h"
 #include "agent/locks/dac_table.h"
 #include "agent/profilers/threads/threads_report.h"
-#include "agent/stacks/compiled_limits.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
@@ -386,7 +385,7 @@ static void threads_session_take(struct attached_session *s)
 	o->perf = NULL;
 	o->collect = NULL;
 	if (s->unattached.reason == REASON_NativeAOT)
-		compiled_limits_note(s->unattached.reason, &o->capture.stacks, &s->facts.limits);
+		outside_names_note_compiled(s->unattached.reason, &o->capture.stacks, &s->facts.limits);
 	else if (s->unattached.reason)
 		limits_note(&s->facts.limits, "names", -1, -1,
 			    "The library could not be attached (%s: %s): method names were read from the process's memory, source lines are missing.",

@@ -1,7 +1,7 @@
 #include "agent/profilers/waits/wait_session.h"
 
 #include "agent/profilers/waits/wait_report.h"
-#include "agent/stacks/compiled_limits.h"
+#include "agent/stacks/outside_names.h"
 #include "agent/waits/wait_follow.h"
 #include "agent/waits/wait_limits.h"
 #include "common/api/reason.h"
@@ -63,7 +63,7 @@ static void wait_session_take(struct attached_session *s)
 	struct wait_capture *c = &wait_session_own(s)->capture;
 	wait_follow_take(wait_session_own(s));
 	wait_limits_note(c, &s->facts.limits);
-	compiled_limits_note(s->unattached.reason, &c->stacks, &s->facts.limits);
+	outside_names_note_compiled(s->unattached.reason, &c->stacks, &s->facts.limits);
 	s->facts.cost.dropped_samples = (int64_t)(c->lost + c->dropped);
 }
 

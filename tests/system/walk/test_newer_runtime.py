@@ -35,11 +35,12 @@ class NewerRuntime(unittest.TestCase):
         cls.addClassCleanup(cls.app.stop)
         cls.app.progress()
 
-    def look(self, profiler):
+    def look(self, profiler, app=None):
         what, unmeasured, measured, schema = DUE[profiler]
-        out = os.path.join(self.folder, profiler)
+        pid = str((app or self.app).pid)
+        out = os.path.join(self.folder, profiler + pid)
         words = ["--roots", "NoCollection"] if profiler == "GCSurvivors" else ["--duration", "2s"]
-        done = subprocess.run([NEWER, "run", "--profiler", profiler, "--pid", str(self.app.pid), "-o", out, *words], capture_output=True, text=True,
+        done = subprocess.run([NEWER, "run", "--profiler", profiler, "--pid", pid, "-o", out, *words], capture_output=True, text=True,
                               timeout=proc.patience(60), check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
@@ -55,6 +56,14 @@ class NewerRuntime(unittest.TestCase):
 
     def test_locks(self):
         self.assertRegex(*self.look("Deadlocks"))
+
+    def test_one_that_does_not_tell_its_version(self):
+        tmp = os.path.join(self.folder, "mute")
+        os.makedirs(tmp)
+        app = dotnet.LockApp("pair", "net10.0", self.folder, env={"TMPDIR": tmp, "DOTNET_EnableDiagnostics": "0"})
+        self.addCleanup(app.stop)
+        app.progress()
+        self.assertRegex(*self.look("Deadlocks", app))
 
     def test_threads(self):
         self.assertRegex(*self.look("Threads"))

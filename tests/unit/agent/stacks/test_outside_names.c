@@ -1,11 +1,11 @@
-#include "agent/stacks/compiled_limits.h"
+#include "agent/stacks/outside_names.h"
 
 #include "common/api/reason.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-Test(compiled_limits, says_where_names_come_from_or_how_to_get_them)
+Test(outside_names, says_where_names_come_from_or_how_to_get_them)
 {
 	static const struct {
 		const char *reason;
@@ -18,7 +18,7 @@ Test(compiled_limits, says_where_names_come_from_or_how_to_get_them)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct limits l = {.count = 0};
 		const struct cpu_capture c = {.managed_frames = rows[i].named, .unresolved_frames = rows[i].unnamed};
-		compiled_limits_note(rows[i].reason, &c, &l);
+		outside_names_note_compiled(rows[i].reason, &c, &l);
 		cr_assert_eq(l.count, rows[i].says != NULL, "%zu", i);
 		if (!rows[i].says)
 			continue;
