@@ -11,6 +11,12 @@
 #define GLIBC_ARM64 4u
 #define MUSL_ARM64 8u
 
+#if defined(__aarch64__)
+#define OURS_IS_ARM64 true
+#else
+#define OURS_IS_ARM64 false
+#endif
+
 /* docs/platforms.md has the tests behind each row. */
 static const struct engine_row {
 	const char *what;
@@ -31,7 +37,7 @@ static const struct engine_row {
 
 void engine_platform_of(const char *version, const char *rid, const char *arch, struct engine_platform *out)
 {
-	*out = (struct engine_platform){.musl = rid && strstr(rid, "musl"), .arm64 = arch && strcmp(arch, "arm64") == 0};
+	*out = (struct engine_platform){.musl = rid && strstr(rid, "musl"), .arm64 = arch ? strcmp(arch, "arm64") == 0 : OURS_IS_ARM64};
 	if (!version || sscanf(version, "%d.%d", &out->major, &out->minor) < 2 || out->major < 1 || out->minor < 0)
 		out->major = out->minor = 0;
 }

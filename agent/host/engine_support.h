@@ -28,7 +28,7 @@ struct engine_platform {
 	bool musl, arm64;
 };
 
-/* As the runtime tells them: "10.0.12", "linux-musl-x64", "arm64"; each may be NULL. */
+/* As the runtime tells them: "10.0.12", "linux-musl-x64", "arm64"; each may be NULL: a processor that is not told is ours. */
 void engine_platform_of(const char *version, const char *rid, const char *arch, struct engine_platform *out);
 
 /* Each engine's reason. */

@@ -34,7 +34,8 @@ void attached_collect_note_engines(struct attached_session *s)
 	struct engine_platform platform;
 	char build[RUNTIME_BUILD_BYTES];
 	bool built = !t->runtime_version && s->proc_fd >= 0 && runtime_build_of(s->proc_fd, build);
-	engine_platform_of(built ? build : t->runtime_version, t->rid, t->arch, &platform);
+	const char *rid = t->rid || s->proc_fd < 0 ? t->rid : runtime_build_of_musl(s->proc_fd) ? "linux-musl" : NULL;
+	engine_platform_of(built ? build : t->runtime_version, rid, t->arch, &platform);
 	engine_support_of(&platform, &s->facts.engines);
 }
 

@@ -69,6 +69,23 @@ static int open_library(int proc_fd)
 	return fd;
 }
 
+bool runtime_build_of_musl(int proc_fd)
+{
+	static const char loader[] = "/ld-musl-";
+	struct proc_lines lines;
+	const char *line;
+	size_t len;
+	bool found = false;
+	if (proc_lines_open(&lines, proc_fd, "maps") < 0)
+		return false;
+	while (!found && proc_lines_next(&lines, &line, &len)) {
+		struct proc_map map;
+		found = proc_parse_map_line(line, len, &map) == 0 && map.path_len && memmem(map.path, map.path_len, loader, sizeof loader - 1);
+	}
+	proc_lines_close(&lines);
+	return found;
+}
+
 bool runtime_build_of(int proc_fd, char out[RUNTIME_BUILD_BYTES])
 {
 	AUTO_FD int fd = open_library(proc_fd);

@@ -11,6 +11,9 @@
 /* "10.0": of a text that has the mark. False: it has none, or no version behind it. Pure. */
 bool runtime_build_parse(const char *text, size_t len, char out[RUNTIME_BUILD_BYTES]);
 
+/* Whether the process of an open /proc/PID has musl for its C library, by its loader. */
+bool runtime_build_of_musl(int proc_fd);
+
 /* Of the process of an open /proc/PID; reads a few megabytes of its file. False: it maps no such file, or it does not tell. */
 bool runtime_build_of(int proc_fd, char out[RUNTIME_BUILD_BYTES]);
 

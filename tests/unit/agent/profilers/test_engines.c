@@ -1,4 +1,5 @@
 /* What each profiler says of a runtime that is newer than those known. */
+#include "agent/profilers/cpu/cpu_rules.h"
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
 #include "agent/profilers/stucktasks/stuck_numbers.h"
 #include "agent/profilers/survivors/survivors_numbers.h"
@@ -9,6 +10,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const size_t cpu_rule_count = CPU_RULE_COUNT;
 
 static const struct profiler_rules {
 	const char *name;
@@ -21,6 +24,7 @@ static const struct profiler_rules {
 	{"Threads", threads_rules, &threads_rule_count, &threads_numbers_fields, threads_engines},
 	{"Waits", wait_rules, &wait_rule_count, &wait_numbers_fields, wait_engines},
 	{"StuckTasks", stuck_rules, &stuck_rule_count, &stuck_numbers_fields, stuck_engines},
+	{"CPUHotpaths", cpu_rules, &cpu_rule_count, &cpu_numbers_fields, cpu_engines},
 	{"GCSurvivors", survivors_rules, &survivors_rules_count, &survivors_numbers_fields, survivors_engines},
 };
 
@@ -120,7 +124,7 @@ Test(engines, of_one_that_is_known_all_stands)
 /* "None" is no answer where roots were not read; what was found among those that were is. */
 Test(engines, what_was_found_among_what_was_read_stands)
 {
-	const struct profiler_rules *p = &profilers[4];
+	const struct profiler_rules *p = &profilers[5];
 	struct engine_support newer = of_version("12.0.0");
 	struct survivors_numbers n;
 	struct findings f;
