@@ -55,7 +55,8 @@ static bool is_newer(const struct engine_row *row, const struct engine_platform 
 static void put_lack(const struct engine_row *row, const struct engine_platform *p, char out[ENGINE_TEXT_BYTES])
 {
 	char version[32] = "";
-	snprintf(version, sizeof version, p->minor > 0 ? " %d.%d" : p->major > 0 ? " %d" : "", p->major, p->minor);
+	if (p->major > 0)
+		snprintf(version, sizeof version, p->minor > 0 ? " %d.%d" : " %d", p->major, p->minor);
 	if (is_newer(row, p))
 		snprintf(out, ENGINE_TEXT_BYTES, "this version does not read %s of .NET%s yet", row->what, version);
 	else if (p->major > 0 && p->major < row->oldest)

@@ -214,6 +214,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wait_peer_parse_line(text, peer);
 	if (runtime_contract_parse(text, strlen(text), dac, 8, &said) && !said.thread_store)
 		abort();
+	runtime_contract_read_at(&m, BASE, &said);
+	if (!said.told || said.known == (runtime_contract_unread(&said) != NULL))
+		abort();
 	thread_wait_parse_schedstat(text, &times);
 	free(text);
 	change_managed_code(data, size < CHANGES_MAX ? size : CHANGES_MAX);
