@@ -158,16 +158,20 @@ int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct chan
 	return 0;
 }
 
-void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct limits *l)
+void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct session_facts *f)
 {
+	static const char nameless[] = "methods have no names: keep APP.dbg beside the executable";
 	if (reason != REASON_NativeAOT || c->managed_frames + c->unresolved_frames == 0)
 		return;
-	if (c->managed_frames)
-		limits_note(l, "names", -1, -1,
+	if (c->managed_frames) {
+		limits_note(&f->limits, "names", -1, -1,
 			    "The application is compiled ahead of time (Native AOT): its methods are named by its symbols. Overloads of a method, and file "
 			    "and line, are not told.");
-	else
-		limits_note(l, "names", -1, -1,
-			    "Methods have no names: the executable has no symbols, and the file with them was not found. Keep APP.dbg, which dotnet publish "
-			    "writes, beside the executable.");
+		return;
+	}
+	limits_note(&f->limits, "names", -1, -1,
+		    "Methods have no names: the executable has no symbols, and the file with them was not found. Keep APP.dbg, which dotnet publish "
+		    "writes, beside the executable.");
+	engine_doubt(&f->engines, ENGINE_SLEEPERS, nameless);
+	engine_doubt(&f->engines, ENGINE_SAMPLING, nameless);
 }

@@ -5,7 +5,7 @@
 
 #include "agent/locks/dac_table.h"
 #include "agent/locks/runtime_contract.h"
-#include "agent/report/limits.h"
+#include "agent/report/session_facts.h"
 #include "agent/stacks/capture.h"
 #include "common/proto/channel_code.h"
 
@@ -27,7 +27,7 @@ int outside_names_resolve(void *ctx, const uint64_t *ips, size_t count, const st
 int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
 
 /* What a report lacks of an application that was compiled ahead of time (Native AOT), whose methods are named by the symbols of its file. `reason`: why there
- * is no library in the process (common/api/reason.h); of others nothing is noted. Pure. */
-void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct limits *l);
+ * is no library in the process (common/api/reason.h); of others nothing is noted. Where no method has a name nothing is excluded either. Pure. */
+void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct session_facts *f);
 
 #endif

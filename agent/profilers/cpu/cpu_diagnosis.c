@@ -132,7 +132,7 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	*out = (struct cpu_diagnosis){.method = CPU_NO_METHOD};
 	cpu_numbers_of(a, &out->numbers);
 	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &out->numbers, &out->findings);
-	if (a->capture->fallback_reason)
+	if (a->capture->fallback_reason || a->capture->facts.engines.partly & ENGINE_BIT(ENGINE_SAMPLING))
 		findings_withhold(&out->findings, cpu_engines, &a->capture->facts.engines);
 	decide_cpu_finding(a, out);
 	const struct finding *lead = findings_lead(&out->findings);

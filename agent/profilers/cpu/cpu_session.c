@@ -363,7 +363,7 @@ static void cpu_session_take(struct attached_session *s)
 		o->capture.process_cpu_ns = (int64_t)o->sampling.cpu_ns;
 	o->capture.frequency_hertz = s->q->start ? s->q->start->frequency_hertz : s->q->spec->frequency_hertz;
 	note_limits(s);
-	outside_names_note_compiled(s->unattached.reason, &o->capture, &s->facts.limits);
+	outside_names_note_compiled(s->unattached.reason, &o->capture, &s->facts);
 	s->samples = (int64_t)o->capture.sample_count;
 	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;
 	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;

@@ -385,7 +385,7 @@ static void threads_session_take(struct attached_session *s)
 	o->perf = NULL;
 	o->collect = NULL;
 	if (s->unattached.reason == REASON_NativeAOT)
-		outside_names_note_compiled(s->unattached.reason, &o->capture.stacks, &s->facts.limits);
+		outside_names_note_compiled(s->unattached.reason, &o->capture.stacks, &s->facts);
 	else if (s->unattached.reason)
 		limits_note(&s->facts.limits, "names", -1, -1,
 			    "The library could not be attached (%s: %s): method names were read from the process's memory, source lines are missing.",

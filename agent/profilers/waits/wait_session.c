@@ -63,7 +63,7 @@ static void wait_session_take(struct attached_session *s)
 	struct wait_capture *c = &wait_session_own(s)->capture;
 	wait_follow_take(wait_session_own(s));
 	wait_limits_note(c, &s->facts.limits);
-	outside_names_note_compiled(s->unattached.reason, &c->stacks, &s->facts.limits);
+	outside_names_note_compiled(s->unattached.reason, &c->stacks, &s->facts);
 	s->facts.cost.dropped_samples = (int64_t)(c->lost + c->dropped);
 }
 

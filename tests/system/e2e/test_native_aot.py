@@ -112,10 +112,15 @@ class WithoutHelp(NativeCase):
 
     def test_without_symbols_the_remedy_is_said(self):
         alone = shutil.copy(dotnet.native_path(), os.path.join(tempfile.mkdtemp(dir=self.folder), "Native"))
-        report = self.look(self.start(alone), "CPUHotpaths")
+        app = self.start(alone)
+        report = self.look(app, "CPUHotpaths")
         self.assertRegex({x["name"]: x["meaning"] for x in report["limitsReached"]}["names"], "no names: .* Keep APP.dbg")
         self.assertGreater(sum(m["self"] for m in report["methods"] if m["module"] == "Native"), 5)
         self.assertEqual([m["name"] for m in report["methods"] if "Shop" in m["name"]], [])
+        self.assertNotIn("RegexBacktracking", [x["id"] for x in report["excluded"]])
+        report = self.look(app, "Threads")
+        self.assertEqual(report["diagnosis"]["headline"], "Methods have no names: keep APP.dbg beside the executable")
+        self.assertNotIn("ZombieThreads", [x["id"] for x in report["excluded"]])
 
     def test_symbols_of_another_build_are_not_taken(self):
         folder = tempfile.mkdtemp(dir=self.folder)

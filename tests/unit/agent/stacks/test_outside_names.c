@@ -16,14 +16,17 @@ Test(outside_names, says_where_names_come_from_or_how_to_get_them)
 		{REASON_AttachFailed, 0, 3, NULL},		   {NULL, 0, 3, NULL},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct limits l = {.count = 0};
+		struct session_facts f = {.pid = 1};
 		const struct cpu_capture c = {.managed_frames = rows[i].named, .unresolved_frames = rows[i].unnamed};
-		outside_names_note_compiled(rows[i].reason, &c, &l);
-		cr_assert_eq(l.count, rows[i].says != NULL, "%zu", i);
+		outside_names_note_compiled(rows[i].reason, &c, &f);
+		cr_assert_eq(f.limits.count, rows[i].says != NULL, "%zu", i);
+		bool nameless = rows[i].says && !rows[i].named;
+		cr_assert_eq(engine_lacks(&f.engines, ENGINE_SLEEPERS) != NULL, nameless, "nothing is excluded by stacks without names");
+		cr_assert_eq(engine_lacks(&f.engines, ENGINE_SAMPLING) != NULL, nameless);
 		if (!rows[i].says)
 			continue;
-		cr_expect_str_eq(l.list[0].name, "names");
-		cr_expect_not_null(strstr(l.list[0].meaning, rows[i].says), "%s", l.list[0].meaning);
-		cr_expect_eq(l.list[0].meaning[strlen(l.list[0].meaning) - 1], '.', "it is whole: %s", l.list[0].meaning);
+		cr_expect_str_eq(f.limits.list[0].name, "names");
+		cr_expect_not_null(strstr(f.limits.list[0].meaning, rows[i].says), "%s", f.limits.list[0].meaning);
+		cr_expect_eq(f.limits.list[0].meaning[strlen(f.limits.list[0].meaning) - 1], '.', "it is whole: %s", f.limits.list[0].meaning);
 	}
 }
