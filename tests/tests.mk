@@ -112,7 +112,7 @@ runtimes: setup-test ## tests of profilers that the suite runs on the newest run
 	+@DRDOTNET_EVERY_RUNTIME=1 $(MAKE) --no-print-directory $(PARALLEL) apps all test-tools
 	@DRDOTNET_EVERY_RUNTIME=1 python3 tests/run.py --only tests.system.threads. --only tests.system.stucktasks. --only tests.system.slowrequests. \
 		--only tests.system.deadlocks. --only tests.system.waits. --only tests.system.cpu.test_lines --only tests.system.starts. \
-		--only tests.system.e2e.test_launch --only tests.system.leak.test_background
+		--only tests.system.e2e.test_launch --only tests.system.leak.test_background --only tests.system.walk.test_walk
 
 ifdef T
 # a room ("agent/jobs"), or a module ("agent/jobs/spool", "spool")

@@ -121,7 +121,7 @@ static int choose_target(struct run *r, struct err *e)
 		return -1;
 	if (pid && r->targets.count == 0)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user", (long long)pid);
-	ssize_t at = cli_target_choose_for(profilers_work_outside(r->spec.profiler), &r->targets, r->a->name, e);
+	ssize_t at = cli_target_choose_for(profilers_work_without(r->spec.profiler), &r->targets, r->a->name, e);
 	if (at < 0)
 		return -1;
 	r->target = (size_t)at;

@@ -125,11 +125,11 @@ ssize_t cli_target_choose(const struct target_list *l, const char *name, struct 
 	return at;
 }
 
-ssize_t cli_target_choose_for(bool outside, struct target_list *l, const char *name, struct err *e)
+ssize_t cli_target_choose_for(unsigned without, struct target_list *l, const char *name, struct err *e)
 {
 	struct err why = ERR_INIT;
 	ssize_t at = cli_target_choose(l, name, &why);
-	if (at < 0 && outside && target_list_admit(l, why.reason))
+	if (at < 0 && target_list_admit(l, why.reason, without))
 		return cli_target_choose(l, name, e);
 	if (at < 0 && e)
 		*e = why;

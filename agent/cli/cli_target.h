@@ -9,7 +9,7 @@
  * (AmbiguousProcess: the message lists them), or the reason why the only one cannot be profiled. */
 ssize_t cli_target_choose(const struct target_list *l, const char *name, struct err *e);
 
-/* The same for a session; where it needs no library (`outside`), one that this cannot be attached to will do, if it is the only one. */
-ssize_t cli_target_choose_for(bool outside, struct target_list *l, const char *name, struct err *e);
+/* The same for a session; where it goes without a library or runtime (enum target_without), one that lacks it will do, if it is the only one. */
+ssize_t cli_target_choose_for(unsigned without, struct target_list *l, const char *name, struct err *e);
 
 #endif

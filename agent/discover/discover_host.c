@@ -250,6 +250,21 @@ static bool has_runtime_thread(int proc_fd)
 	return false;
 }
 
+/* By its file, where no runtime tells. */
+static void name_program(const struct look *k, struct target *t)
+{
+	char exe[PATH_MAX];
+	AUTO_BUF struct buf text;
+	buf_init(&text, sizeof exe);
+	ssize_t n = readlinkat(k->proc_fd, "exe", exe, sizeof exe - 1);
+	if (n <= 0)
+		return;
+	exe[n] = '\0';
+	const char *name = strrchr(exe, '/') ? strrchr(exe, '/') + 1 : exe;
+	text_append_printable(&text, name, text_cut_utf8(name, 200));
+	t->entrypoint = mem_strdup(buf_str(&text));
+}
+
 /* Decides whether the process is .NET at all; fills the candidate when it is. */
 static bool examine(struct look *k, struct candidate *c)
 {
@@ -274,7 +289,9 @@ static bool examine(struct look *k, struct candidate *c)
 	if (kind == RUNTIME_NONE || kind == RUNTIME_UNREADABLE)
 		return false;
 	if (kind == RUNTIME_NATIVE_AOT)
-		discover_refuse(&c->target, REASON_NativeAOT, "the application is compiled ahead of time (NativeAOT)");
+		name_program(k, &c->target);
+	if (kind == RUNTIME_NATIVE_AOT)
+		discover_refuse(&c->target, REASON_NativeAOT, NATIVE_AOT_TEXT);
 	else if (kind == RUNTIME_MONO)
 		discover_refuse(&c->target, REASON_UnsupportedRuntime, "the application runs on Mono");
 	else if (!refuse_stopped(k, &c->target) && !find_listed_socket(k, c))

@@ -78,7 +78,7 @@ static int check_kind(const struct target *t, int proc_fd, struct err *e)
 	char why[RIGHTS_TEXT_SIZE];
 	switch (runtime_kind_of(proc_fd)) {
 	case RUNTIME_NATIVE_AOT:
-		return err_set_reason(e, ERR_INVALID, REASON_NativeAOT, "the application is compiled ahead of time (NativeAOT)");
+		return err_set_reason(e, ERR_INVALID, REASON_NativeAOT, NATIVE_AOT_TEXT);
 	case RUNTIME_MONO:
 		return err_set_reason(e, ERR_INVALID, REASON_UnsupportedRuntime, "the application runs on Mono");
 	case RUNTIME_UNREADABLE:

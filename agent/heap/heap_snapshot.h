@@ -80,6 +80,7 @@ struct heap_facts {
 	uint64_t objects, edges, bytes;
 	bool roots_unread;          /* there are roots that were not read: what none of the others holds may be held by them */
 	bool names_unread;          /* all roots are known, but not the names of all static fields: what those hold is held by a handle */
+	const struct engine_support *engines; /* what of roots cannot be relied on in this process; the session's; NULL: not asked */
 	bool part;                  /* types only: the pause budget was near before the heap's end */
 	uint64_t heap_most_bytes;   /* what the heap takes at most (the process's own memory), where only a part was seen */
 	int64_t whole_budget_ms;    /* of a part: the pauseBudgetMilliseconds that would do for all of it */

@@ -399,11 +399,23 @@ static void end_visit(void *ctx)
 	attached_session_detach(ctx);
 }
 
+/* Without a collection, handles and statics are read from the runtime's own tables. */
+static void note_engines(const struct engine_support *engines, struct heap_facts *f)
+{
+	if (f->way != HEAP_WAY_NO_COLLECTION)
+		return;
+	f->engines = engines;
+	f->roots_unread |= engine_lacks(engines, ENGINE_HANDLES) || engine_lacks(engines, ENGINE_STATICS);
+}
+
 int heap_walk_visit(struct attached_session *s, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e)
 {
 	const struct heap_walk_host host = {visit, end_visit, s};
 
-	return heap_walk_on(&host, o, out, e);
+	if (heap_walk_on(&host, o, out, e) < 0)
+		return -1;
+	note_engines(&s->facts.engines, &(*out)->facts);
+	return 0;
 }
 
 int heap_walk_run(struct attached_session *s, bool types_whole, struct heap_snapshot **out, struct err *e)

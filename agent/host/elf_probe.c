@@ -92,6 +92,20 @@ uint32_t elf_probe_exports(int fd, const char *const *names, size_t count)
 	return found;
 }
 
+bool elf_probe_section(int fd, const char *name)
+{
+	struct stat st;
+	Elf64_Ehdr head;
+	Elf64_Shdr names;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_elf_at(fd, 0, &head, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_shentsize != sizeof names || head.e_shoff > INT64_MAX / 2 ||
+	    !read_elf_at(fd, head.e_shoff + (uint64_t)head.e_shstrndx * sizeof names, &names, sizeof names) || names.sh_offset > INT64_MAX / 2)
+		return false;
+	AUTO_FREE char *text = read_elf_table(fd, &names);
+	size_t bytes = strlen(name) + 1;
+	return text && names.sh_size >= bytes && memmem(text, names.sh_size, name, bytes);
+}
+
 int elf_probe_export(int fd, const char *name, uint64_t *address, uint64_t *size)
 {
 	struct elf_dynamic d __attribute__((cleanup(free_dynamic)));

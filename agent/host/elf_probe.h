@@ -4,11 +4,15 @@
 #ifndef DRDOTNET_ELF_PROBE_H
 #define DRDOTNET_ELF_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A bit for each of the (at most 32) names that the file's dynamic symbol table defines; 0 when it cannot be read. */
 uint32_t elf_probe_exports(int fd, const char *const *names, size_t count);
+
+/* Whether the file has a section of that name: for little, by the table of names alone. */
+bool elf_probe_section(int fd, const char *name);
 
 /* Where the file exports one name: its virtual address in the file's own terms, and its size. -1: it does not, or cannot be read. */
 int elf_probe_export(int fd, const char *name, uint64_t *address, uint64_t *size);

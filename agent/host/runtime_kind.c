@@ -35,7 +35,8 @@ static enum runtime_kind kind_by_exports(int proc_fd)
 	if (exe < 0)
 		return RUNTIME_NONE;
 	uint32_t found = elf_probe_exports(exe, names, 2);
-	return found & 1 ? RUNTIME_CORECLR : found & 2 ? RUNTIME_NATIVE_AOT : RUNTIME_NONE;
+	bool compiled = found & 2 || (!(found & 1) && elf_probe_section(exe, "__managedcode"));
+	return found & 1 ? RUNTIME_CORECLR : compiled ? RUNTIME_NATIVE_AOT : RUNTIME_NONE;
 }
 
 enum runtime_kind runtime_kind_of(int proc_fd)

@@ -10,6 +10,9 @@ enum runtime_kind {
 	RUNTIME_UNREADABLE, /* errno says why: maps may not be read */
 };
 
+/* What is said of one that is refused for it. */
+#define NATIVE_AOT_TEXT "a Native AOT application has no profiling interface: CPUHotpaths, Waits and Threads work"
+
 /* proc_fd: an open /proc/PID. */
 enum runtime_kind runtime_kind_of(int proc_fd);
 

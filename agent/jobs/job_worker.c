@@ -173,7 +173,7 @@ static ssize_t choose_process(const struct link_order *o, const char *container_
 	const struct session_target *wanted = &o->spec.target;
 	struct err why = ERR_INIT;
 	ssize_t chosen = target_choose(l, container_id, wanted->entrypoint, wanted->pid, &why);
-	if (chosen < 0 && profilers_work_outside(o->spec.profiler) && target_list_admit(l, why.reason))
+	if (chosen < 0 && target_list_admit(l, why.reason, profilers_work_without(o->spec.profiler)))
 		return target_choose(l, container_id, wanted->entrypoint, wanted->pid, e);
 	if (chosen < 0)
 		*e = why;

@@ -22,6 +22,7 @@ void managed_locks_init(struct managed_locks *l, const struct process_memory *me
 	*l = (struct managed_locks){.memory = *memory};
 	runtime_contract_read(&l->memory, proc_fd, &l->contract);
 	l->types = managed_types_new(&l->memory, &l->contract);
+	managed_threads_check(&l->memory, proc_fd, l->types, &l->contract);
 }
 
 void managed_locks_init_of_8(struct managed_locks *l, const struct process_memory *memory)
@@ -100,7 +101,7 @@ static bool upgrades(const struct process_memory *m, uint64_t object)
 bool managed_locks_waited(struct managed_locks *l, const struct managed_threads *threads, uint32_t inner_tid, uint64_t sp, const uint64_t *words,
 			  size_t count, struct monitor *out)
 {
-	for (size_t i = 0; l->contract.known && i < count; i++) {
+	for (size_t i = 0; l->contract.known && !l->locks_unread && i < count; i++) {
 		if (words[i] >= sp && words[i] - sp < UINT64_C(1) << 20) /* the stack itself */
 			continue;
 		enum lock_kind kind = kind_of_type(managed_types_of(l->types, words[i]));

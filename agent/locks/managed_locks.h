@@ -14,6 +14,7 @@ struct managed_locks {
 	struct process_memory memory;
 	struct runtime_contract contract; /* not known: before .NET 9, none of this can be read */
 	struct managed_types *types;
+	bool locks_unread; /* set by who knows that they may lie otherwise here: none is found */
 };
 
 /* `memory`'s context must outlive it. */

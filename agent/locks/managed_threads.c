@@ -1,7 +1,13 @@
 #include "agent/locks/managed_threads.h"
 
+#include "agent/host/proc.h"
+#include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 #include "common/base/mem.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +44,58 @@ uint32_t managed_threads_inner_tid(const struct managed_threads *t, uint32_t man
 		if (t->items[i].managed_id == managed_id)
 			return t->items[i].inner_tid;
 	return 0;
+}
+
+/* whether they are what they seem ------------------------------------------------------------------------------------ */
+
+#define TASKS_ASKED 256 /* of the process's threads; the first one is managed mostly */
+
+static bool has_thread_of(const struct managed_threads *t, int task_fd, const char *tid)
+{
+	char path[64], text[4096];
+	struct proc_status status;
+	snprintf(path, sizeof path, "%.20s/status", tid);
+	if (fsio_read_small(task_fd, path, text, sizeof text) < 0 || proc_parse_status(text, &status) < 0)
+		return false;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i].inner_tid == (uint32_t)status.inner_pid)
+			return true;
+	return false;
+}
+
+/* True, too, where the threads cannot be listed. */
+static bool are_of_process(const struct managed_threads *t, int proc_fd)
+{
+	AUTO_DIR DIR *dir = fsio_opendir_take(openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	int asked = 0;
+	if (!dir)
+		return true;
+	for (struct dirent *entry; asked < TASKS_ASKED && (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (has_thread_of(t, dirfd(dir), entry->d_name))
+			return true;
+		asked++;
+	}
+	return asked == 0 || asked == TASKS_ASKED;
+}
+
+/* A runtime that has only just begun has no strings yet. */
+void managed_threads_check(const struct process_memory *m, int proc_fd, struct managed_types *types, struct runtime_contract *c)
+{
+	uint64_t string_class = c->known ? process_memory_word(m, c->string_class) : 0;
+	struct managed_threads threads;
+	if (!string_class)
+		return;
+	const char *name = managed_types_name(types, string_class);
+	if (!managed_types_check(m, c, string_class) || (name[0] && strcmp(name, "System.String") != 0)) {
+		runtime_contract_refute(c, "the runtime's description of itself does not lead to its types");
+		return;
+	}
+	managed_threads_read(m, c, &threads);
+	if (!are_of_process(&threads, proc_fd))
+		runtime_contract_refute(c, "the runtime's description of itself does not lead to its threads");
+	managed_threads_fini(&threads);
 }
 
 /* names ------------------------------------------------------------------------------------------------------------ */

@@ -22,6 +22,9 @@ struct managed_threads {
 void managed_threads_read(const struct process_memory *m, const struct runtime_contract *c, struct managed_threads *out);
 void managed_threads_fini(struct managed_threads *t);
 
+/* Whether what the runtime says of itself leads to its types and to threads that the process has; where it does not, nothing of it is known any more. */
+void managed_threads_check(const struct process_memory *m, int proc_fd, struct managed_types *types, struct runtime_contract *c);
+
 /* The kernel's id of a managed one; 0: it is none. */
 uint32_t managed_threads_inner_tid(const struct managed_threads *t, uint32_t managed_id);
 

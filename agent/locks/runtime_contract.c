@@ -140,7 +140,7 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 	struct err e = ERR_INIT;
 	AUTO_JSON json_t *doc = jsonx_parse(text, len, "the runtime's contract", &e);
 	const json_t *types = json_object_get(doc, "types"), *globals = json_object_get(doc, "globals");
-	*out = (struct runtime_contract){.told = true};
+	*out = (struct runtime_contract){.told = true, .why = json_is_object(doc) ? NULL : "the runtime's description of itself is no JSON"};
 	bool all = read_thread_contract(json_object_get(doc, "contracts"), out);
 	for (size_t i = 0; i < sizeof wanted_fields / sizeof *wanted_fields; i++)
 		all = all && read_offset(types, &wanted_fields[i], out);
@@ -152,27 +152,51 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 	return out->known;
 }
 
-void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out)
+void runtime_contract_refute(struct runtime_contract *c, const char *why)
+{
+	*c = (struct runtime_contract){.told = c->told, .why = why};
+}
+
+/* NULL: it can be the head of a descriptor. */
+static const char *head_is_wrong(const struct head *head)
+{
+	if (memcmp(head->magic, "DNCCDAC", sizeof head->magic) != 0)
+		return "the runtime's description of itself does not begin as one";
+	return head->text_bytes > RUNTIME_CONTRACT_TEXT_MAX || head->pointer_count > RUNTIME_CONTRACT_POINTERS_MAX ?
+		       "the runtime's description of itself is larger than any that is known" : NULL;
+}
+
+void runtime_contract_read_at(const struct process_memory *m, uint64_t at, struct runtime_contract *out)
 {
 	struct head head;
-	uint64_t pointers[RUNTIME_CONTRACT_POINTERS_MAX], at, size;
-	*out = (struct runtime_contract){0};
-	if (!dac_table_export(proc_fd, "DotNetRuntimeContractDescriptor", &at, &size))
+	uint64_t pointers[RUNTIME_CONTRACT_POINTERS_MAX];
+	*out = (struct runtime_contract){.told = true, .why = "the runtime's description of itself cannot be read to its end"};
+	if (!process_memory_whole(m, at, &head, sizeof head))
 		return;
-	out->told = true;
-	if (!process_memory_whole(m, at, &head, sizeof head) ||
-	    memcmp(head.magic, "DNCCDAC", sizeof head.magic) != 0 || head.text_bytes > RUNTIME_CONTRACT_TEXT_MAX ||
-	    head.pointer_count > RUNTIME_CONTRACT_POINTERS_MAX ||
-	    !process_memory_whole(m, head.pointers, pointers, head.pointer_count * sizeof *pointers))
+	if (head_is_wrong(&head)) {
+		out->why = head_is_wrong(&head);
+		return;
+	}
+	if (!process_memory_whole(m, head.pointers, pointers, head.pointer_count * sizeof *pointers))
 		return;
 	AUTO_FREE char *text = mem_alloc(head.text_bytes + 1);
 	if (process_memory_whole(m, head.text, text, head.text_bytes))
 		runtime_contract_parse(text, head.text_bytes, pointers, head.pointer_count, out);
 }
 
+void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out)
+{
+	uint64_t at, size;
+	*out = (struct runtime_contract){0};
+	if (dac_table_export(proc_fd, "DotNetRuntimeContractDescriptor", &at, &size))
+		runtime_contract_read_at(m, at, out);
+}
+
 const char *runtime_contract_unread(const struct runtime_contract *c)
 {
-	return c->told && !c->known ? "Dr-Dotnet does not read the locks of this version of .NET yet" : NULL;
+	if (!c->told || c->known)
+		return NULL;
+	return c->why ? c->why : "Dr-Dotnet does not read the locks of this version of .NET yet";
 }
 
 void runtime_contract_of_8(struct runtime_contract *out)

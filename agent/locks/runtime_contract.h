@@ -24,6 +24,7 @@ struct code_contract {
 struct runtime_contract {
 	bool told;  /* it says something: .NET 9 and newer. What is not known then must not be taken for what .NET 8 looks like */
 	bool known; /* all of it */
+	const char *why; /* why it is not, of one that is damaged; NULL: it is another version's; static */
 	/* addresses of variables */
 	uint64_t thread_store, string_class;
 	/* offsets in the runtime's structures */
@@ -38,6 +39,12 @@ struct runtime_contract {
 
 /* `pointers`: what the text's numbers of variables stand for. False, and nothing is known: it lacks something, or is none. Pure. */
 bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointers, size_t count, struct runtime_contract *out);
+
+/* Of the descriptor at that address. Pure, but for the memory. */
+void runtime_contract_read_at(const struct process_memory *m, uint64_t at, struct runtime_contract *out);
+
+/* What it says turns out to lead elsewhere: nothing of it is known any more. `why` is static. */
+void runtime_contract_refute(struct runtime_contract *c, const char *why);
 
 /* Not known: before .NET 9. */
 void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out);

@@ -31,9 +31,9 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_SLOW_REQUESTS] = &request_session,
 };
 
-bool profilers_work_outside(enum profiler_kind kind)
+unsigned profilers_work_without(enum profiler_kind kind)
 {
-	return (size_t)kind < sizeof profilers / sizeof *profilers && profilers[kind] && profilers[kind]->outside;
+	return (size_t)kind < sizeof profilers / sizeof *profilers && profilers[kind] ? profilers[kind]->without : 0;
 }
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

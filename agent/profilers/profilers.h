@@ -7,7 +7,7 @@
 /* session_run() with the profiler that the request's spec names. */
 void profilers_run(const struct session_request *q, struct session_outcome *out);
 
-/* Whether that profiler needs the library for names only, and does without where it cannot be attached. */
-bool profilers_work_outside(enum profiler_kind kind);
+/* What that profiler can do without (enum target_without). */
+unsigned profilers_work_without(enum profiler_kind kind);
 
 #endif

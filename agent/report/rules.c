@@ -134,6 +134,45 @@ void findings_doubt(struct findings *f, const char *why)
 	findings_sort(f);
 }
 
+/* NULL: nothing that this finding rests on. */
+static const char *lack_of(const struct finding *x, const struct rule_engines *list, const struct engine_support *s)
+{
+	while (list->id && strncmp(list->id, x->id, sizeof x->id - 1) != 0)
+		list++;
+	unsigned rests_on = list->id ? list->engines : 0;
+	if (x->state != FINDING_EXCLUDED)
+		rests_on &= ~s->partly;
+	for (int i = 0; i < ENGINE_COUNT; i++)
+		if (rests_on & ENGINE_BIT(i) && engine_lacks(s, (enum engine)i))
+			return engine_lacks(s, (enum engine)i);
+	return NULL;
+}
+
+void findings_withhold(struct findings *f, const struct rule_engines *list, const struct engine_support *s)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct finding *x = &f->list[i];
+		const char *why = lack_of(x, list, s);
+		if (why && !f->withheld)
+			f->withheld = why;
+		if (!why)
+			continue;
+		x->state = FINDING_NOT_MEASURED;
+		x->score = 0;
+		x->evidence[0] = x->place[0] = '\0';
+		finding_message(x, "%s", why);
+	}
+	findings_sort(f);
+}
+
+void findings_put_withheld(const struct findings *f, struct buf *out)
+{
+	size_t at = out->len;
+	buf_puts(out, f->withheld);
+	if (out->len > at)
+		out->data[at] = (char)toupper((unsigned char)out->data[at]);
+}
+
 void findings_fini(struct findings *f)
 {
 	free(f->list);

@@ -10,6 +10,7 @@
 #ifndef DRDOTNET_RULES_H
 #define DRDOTNET_RULES_H
 
+#include "agent/host/engine_support.h"
 #include "common/api/finding.h"
 #include "common/base/buf.h"
 #include "common/base/json_writer.h"
@@ -66,11 +67,18 @@ struct rule {
 	void (*says)(const void *numbers, struct finding *out);
 };
 
+/* What a rule's numbers rest on that is not documented. Ends with one without an id. */
+struct rule_engines {
+	const char *id;
+	unsigned engines; /* ENGINE_BIT()s */
+};
+
 struct findings {
 	struct finding *list; /* found, then possible ones, the highest score first; then excluded and not measured ones in the table's order */
 	size_t count, room;
 	const struct rule_fields *fields; /* of what was judged; borrowed, as these: */
 	const void *numbers;
+	const char *withheld; /* why rules were by findings_withhold(), the first one's reason; NULL: none was */
 };
 
 /* All numbers unknown, all texts empty. */
@@ -100,6 +108,11 @@ void findings_sort(struct findings *f);
 
 /* Something that all rules looked at was not read: what they excluded was not measured, for that reason. What they found stands. */
 void findings_doubt(struct findings *f, const char *why);
+
+/* What rests on an engine that lacks here was not measured, for its reason; on one that lacks in part, where it was excluded. Borrows from `s`. */
+void findings_withhold(struct findings *f, const struct rule_engines *list, const struct engine_support *s);
+/* The reason as a headline: "This version does not read the locks of .NET 12 yet". Appends. */
+void findings_put_withheld(const struct findings *f, struct buf *out);
 
 /* The finding that leads: found or possible; NULL: none is. */
 const struct finding *findings_lead(const struct findings *f);

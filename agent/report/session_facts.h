@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_SESSION_FACTS_H
 #define DRDOTNET_SESSION_FACTS_H
 
+#include "agent/host/engine_support.h"
 #include "agent/report/limits.h"
 #include "agent/target/target.h"
 #include "common/base/exit_status.h"
@@ -27,6 +28,7 @@ struct session_facts {
 	bool beside_profiler;    /* attached for notifications only: another profiler has the process's main slot */
 	bool held_unmeasured;    /* how long its threads waited could not be measured: 0 in the cost says nothing */
 	struct limits limits;    /* that it reached */
+	struct engine_support engines; /* what cannot be relied on in this process, and why */
 	struct session_cost cost;
 	uint32_t left;           /* enum channel_left: what stays of it in the process */
 };

@@ -114,7 +114,7 @@ static ssize_t choose_session_target(struct serve_session *x, struct target_list
 	if (wanted->pid && targets->count == 0)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
 				      (long long)wanted->pid);
-	return cli_target_choose_for(profilers_work_outside(x->run->spec.profiler), targets, wanted->entrypoint, e);
+	return cli_target_choose_for(profilers_work_without(x->run->spec.profiler), targets, wanted->entrypoint, e);
 }
 
 static void update_run_progress(void *ctx, const struct session_progress *p)

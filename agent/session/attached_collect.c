@@ -1,6 +1,7 @@
 #include "agent/session/attached_collect.h"
 
 #include "agent/session/attached_session_private.h"
+#include "agent/target/runtime_build.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/step.h"
@@ -25,6 +26,17 @@ static void channel_over(struct attached_session *s, const struct err *why)
 		s->ending = attached_session_process_exited(s, EXIT_GRACE_MS) ? ENDED_EXITED : ENDED_CHANNEL_LOST;
 	s->broken = true;
 	LOG_DEBUG("session", "the channel closed", LOG_S("why", why->message));
+}
+
+void attached_collect_note_engines(struct attached_session *s)
+{
+	const struct target *t = s->q->target;
+	struct engine_platform platform;
+	char build[RUNTIME_BUILD_BYTES];
+	bool built = !t->runtime_version && s->proc_fd >= 0 && runtime_build_of(s->proc_fd, build);
+	const char *rid = t->rid || s->proc_fd < 0 ? t->rid : runtime_build_of_musl(s->proc_fd) ? "linux-musl" : NULL;
+	engine_platform_of(built ? build : t->runtime_version, rid, t->arch, &platform);
+	engine_support_of(&platform, &s->facts.engines);
 }
 
 void attached_collect_look_whether_stopped(struct attached_session *s)

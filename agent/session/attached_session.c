@@ -101,11 +101,9 @@ static int step_preflight(struct attached_session *s, struct err *e)
 		return err_set_reason(&s->unattached, ERR_GONE, REASON_ProcessExited, "the process has ended, or its runtime did not answer"), 0;
 	if (preflight_check(s->q->target, &why) == 0)
 		return 0;
-	if (s->profiler->outside && target_only_unattachable(s->q->target, why.reason))
-		s->unattached = why;
-	else
-		*e = why;
-	return s->unattached.reason ? 0 : -1;
+	bool goes_without = target_only_unattachable(s->q->target, why.reason, s->profiler->without);
+	*(goes_without ? &s->unattached : e) = why;
+	return goes_without ? 0 : -1;
 }
 
 static int64_t memory_limit_bytes(const struct target *t)
@@ -147,6 +145,7 @@ static void note_session_start(struct attached_session *s)
 
 static int step_prepare(struct attached_session *s, struct err *e)
 {
+	attached_collect_note_engines(s);
 	if (s->profiler->prepare && s->profiler->prepare(s, e) < 0)
 		return -1;
 	if (s->started_ns)
@@ -183,9 +182,9 @@ static int attach(struct attached_session *s, uint32_t features, struct err *e)
 static bool goes_on_outside(struct attached_session *s, const struct err *why)
 {
 	bool unanswered = !why->reason && (why->kind == ERR_TIMEOUT || why->kind == ERR_PROTOCOL || why->kind == ERR_GONE || why->kind == ERR_RETRY);
-	return s->profiler->outside && !attached_session_ended(s) && !attached_session_paused(s) && !attached_session_lapsed(s) &&
+	return s->profiler->without & TARGET_WITHOUT_LIBRARY && !attached_session_ended(s) && !attached_session_paused(s) && !attached_session_lapsed(s) &&
 	       !attached_session_process_exited(s, why->kind == ERR_GONE || why->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0) && !target_stopped(s->q->target) &&
-	       (unanswered || target_only_unattachable(s->q->target, why->reason));
+	       (unanswered || target_only_unattachable(s->q->target, why->reason, s->profiler->without));
 }
 
 static int step_attach(struct attached_session *s, struct err *e)

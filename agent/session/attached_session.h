@@ -20,7 +20,7 @@ struct attached_session;
 struct session_profiler {
 	const char *name;
 	uint32_t features;     /* CHANNEL_WANT_*: what the library must ask of the runtime at the attach */
-	bool outside;          /* does its work without the library, too, where that cannot be attached: then names are missing */
+	unsigned without;      /* enum target_without: does its work from outside, too, where that is missing: then names may be */
 	bool visits;           /* the library is attached for moments only: attached_session_attach() */
 	struct session_nothing nothing; /* said when time is over and any() says no */
 	size_t own_size;       /* of s->own, zeroed */
@@ -38,7 +38,7 @@ struct session_profiler {
 	void (*fini)(struct attached_session *s);
 };
 
-/* Names and beginnings of managed code without the library, for an `outside` profiler: as attached_session_resolve() and attached_session_ask_code(). */
+/* Names and beginnings of managed code without the library, for one that goes without it: as attached_session_resolve() and attached_session_ask_code(). */
 struct session_outside {
 	int (*resolve)(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 	int (*code)(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
@@ -52,7 +52,7 @@ struct attached_session {
 	struct session_facts facts; /* whole when report() is called */
 	struct session_progress progress;
 	struct session_attach attach;
-	struct err unattached;      /* why the library is not there, of an `outside` one; no reason: it is, or will be */
+	struct err unattached;      /* why the library is not there, of one that goes without it; no reason: it is, or will be */
 	struct session_outside outside; /* set by prepare(); zeroed: nobody knows names without the library */
 	struct code_client code;
 	struct channel_stats stats; /* the library's account, after the detach */

@@ -17,6 +17,9 @@ bool attached_session_paused(struct attached_session *s);
 /* Whether it left because it heard nothing of the agent for the length of its lease. */
 bool attached_session_lapsed(const struct attached_session *s);
 
+/* What can be relied on in this process, before anything is read. */
+void attached_collect_note_engines(struct attached_session *s);
+
 void attached_collect_look_whether_stopped(struct attached_session *s);
 
 /* From the beginning to the session's end, whatever ends it. */

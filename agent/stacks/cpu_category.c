@@ -59,7 +59,7 @@ static bool holds_any(const char *s, const char *const *list)
 static bool is_runtime_module(const char *module)
 {
 	static const char *const names[] = {"libcoreclr", "libclr", "libmscordaccore", "libhostfxr", "libhostpolicy",
-					    "libSystem.Native", NULL};
+					    "libSystem.Native", CPU_RUNTIME_MODULE, NULL};
 	return starts_any(module, names);
 }
 

@@ -5,6 +5,8 @@
 
 #include "agent/stacks/capture.h"
 
+#define CPU_RUNTIME_MODULE "[runtime]" /* of a frame of the runtime that is linked into an application */
+
 /* Where code comes from: colours in the flame graph. */
 enum cpu_layer {
 	LAYER_APPLICATION, /* managed, not .NET's own libraries */

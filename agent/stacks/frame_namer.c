@@ -1,6 +1,8 @@
 #include "agent/stacks/frame_namer.h"
 
 #include "agent/stacks/frame_lines.h"
+#include "agent/stacks/cpu_category.h"
+#include "agent/symbols/aot_name.h"
 #include "agent/symbols/kernel_symbols.h"
 #include "agent/host/maps.h"
 #include "agent/symbols/native_symbols.h"
@@ -124,16 +126,31 @@ static void name_kernel(struct frame_namer *n, struct ip_entry *x)
 	assign_frame(n, x, IP_FOREIGN, &(struct frame){.kind = FRAME_KERNEL, .module = (char *)"[kernel]", .method = (char *)name});
 }
 
+/* One that was compiled ahead of time is as managed as any: only its name comes from a symbol. */
+static bool name_compiled(struct frame_namer *n, struct ip_entry *x, const char *symbol, const char *program)
+{
+	struct aot_name name;
+	if (!aot_name_of(symbol, program, &name))
+		return false;
+	assign_frame(n, x, IP_NAMED, &(struct frame){.kind = FRAME_MANAGED, .module = name.module, .type = name.type, .method = name.method});
+	return true;
+}
+
 static void name_native(struct frame_namer *n, struct ip_entry *x, const struct map_entry *m)
 {
 	char name[NATIVE_NAME_SIZE];
 	uint64_t offset = 0;
 	struct frame f = {.kind = FRAME_NATIVE, .module = (char *)n->maps.files[m->file].name};
+	enum native_code code = native_symbols_code(n->native, &n->maps, m, x->ip);
 	if (native_symbols_find(n->native, &n->maps, m, x->ip, name, &offset))
 		f.method = name;
 	else
 		f.address = offset;
-	assign_frame(n, x, IP_FOREIGN, &f);
+	if (code == NATIVE_CODE_METHOD && f.method && name_compiled(n, x, name, f.module))
+		return;
+	if (code == NATIVE_CODE_RUNTIME || (code == NATIVE_CODE_METHOD && f.method))
+		f.module = (char *)CPU_RUNTIME_MODULE;
+	assign_frame(n, x, code == NATIVE_CODE_METHOD && !f.method ? IP_UNNAMED : IP_FOREIGN, &f);
 }
 
 static void queue_name_request(struct frame_namer *n, struct ip_table *ips, uint32_t entry)

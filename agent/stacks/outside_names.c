@@ -4,6 +4,7 @@
 #include "agent/locks/code_map.h"
 #include "agent/locks/managed_methods.h"
 #include "agent/locks/memory_pages.h"
+#include "common/api/reason.h"
 #include "common/base/index_set.h"
 #include "common/base/mem.h"
 
@@ -18,7 +19,7 @@ struct outside_function {
 struct outside_names {
 	struct process_memory memory; /* with the budget */
 	struct work_budget budget;
-	const struct runtime_contract *contract;
+	bool able;
 	struct code_map map;
 	struct managed_methods *methods;
 	struct outside_function **functions;
@@ -26,13 +27,13 @@ struct outside_names {
 	struct index_set by_method;
 };
 
-struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac)
+struct outside_names *outside_names_new(const struct process_memory *m, const struct runtime_contract *c, const struct dac_table *dac, bool may)
 {
 	struct outside_names *n = mem_alloc(sizeof *n);
 	n->memory = *m;
 	n->memory.budget = &n->budget;
 	work_budget_init(&n->budget, WORK_NAMES);
-	n->contract = c;
+	n->able = may && c->known && c->code.known;
 	code_map_init(&n->map, &n->memory, &c->code, dac->words, dac->count);
 	n->methods = managed_methods_new(&n->memory, c);
 	return n;
@@ -61,7 +62,7 @@ void outside_names_free(struct outside_names *n)
 
 bool outside_names_able(const struct outside_names *n)
 {
-	return n->contract->known && n->contract->code.known;
+	return n->able;
 }
 
 static void use_memory(struct outside_names *n, const struct process_memory *m)
@@ -138,7 +139,7 @@ int outside_names_resolve(void *ctx, const uint64_t *ips, size_t count, const st
 	struct managed_code code;
 	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++)
-		out[i] = code_map_find(&n->map, ips[i], &code) ? function_of(n, code.method) : NULL;
+		out[i] = n->able && code_map_find(&n->map, ips[i], &code) ? function_of(n, code.method) : NULL;
 	end_question(n, &pages);
 	return 0;
 }
@@ -150,9 +151,27 @@ int outside_names_code(void *ctx, const uint64_t *ips, size_t count, struct chan
 	struct managed_code code;
 	begin_question(n, &pages);
 	for (size_t i = 0; i < count; i++) {
-		bool found = code_map_find(&n->map, ips[i], &code);
+		bool found = n->able && code_map_find(&n->map, ips[i], &code);
 		out[i] = (struct channel_code_body){.start = found ? code.start : 0, .bytes = found ? code.bytes : 0};
 	}
 	end_question(n, &pages);
 	return 0;
+}
+
+void outside_names_note_compiled(const char *reason, const struct cpu_capture *c, struct session_facts *f)
+{
+	static const char nameless[] = "methods have no names: keep APP.dbg beside the executable";
+	if (reason != REASON_NativeAOT || c->managed_frames + c->unresolved_frames == 0)
+		return;
+	if (c->managed_frames) {
+		limits_note(&f->limits, "names", -1, -1,
+			    "The application is compiled ahead of time (Native AOT): its methods are named by its symbols. Overloads of a method, and file "
+			    "and line, are not told.");
+		return;
+	}
+	limits_note(&f->limits, "names", -1, -1,
+		    "Methods have no names: the executable has no symbols, and the file with them was not found. Keep APP.dbg, which dotnet publish "
+		    "writes, beside the executable.");
+	engine_doubt(&f->engines, ENGINE_SLEEPERS, nameless);
+	engine_doubt(&f->engines, ENGINE_SAMPLING, nameless);
 }

@@ -1,5 +1,6 @@
 #include "agent/symbols/native_symbols.h"
 
+#include "agent/symbols/elf_debug.h"
 #include "agent/symbols/elf_symbols.h"
 #include "agent/target/target_fs.h"
 #include "common/base/cleanup.h"
@@ -14,9 +15,13 @@
 
 struct native_file {
 	uint32_t file; /* index in the maps' files */
-	bool usable;
+	bool usable, beside;
 	struct elf_symbols elf;
+	struct elf_symbols names; /* of the file beside it; where there is none, its own */
+	struct elf_debug debug;
 };
+
+#define BESIDE_BYTES 4352 /* of a path */
 
 struct native_symbols {
 	int root_fd;
@@ -37,12 +42,28 @@ void native_symbols_free(struct native_symbols *n)
 {
 	if (!n)
 		return;
-	for (size_t i = 0; i < n->count; i++)
+	for (size_t i = 0; i < n->count; i++) {
 		elf_symbols_fini(&n->files[i].elf);
+		elf_symbols_fini(&n->files[i].names);
+	}
 	free(n->files);
 	if (n->root_fd >= 0)
 		close(n->root_fd);
 	free(n);
+}
+
+/* In the file's folder, or in .debug there. Only of the same build. */
+static bool load_beside(struct native_symbols *n, struct native_file *f, const char *path, const char *folder)
+{
+	char beside[BESIDE_BYTES];
+	struct elf_debug other;
+	const char *name = strrchr(path, '/');
+	int used = snprintf(beside, sizeof beside, "%.*s%s%s", (int)(name + 1 - path), path, folder, f->debug.link);
+	if (used < 0 || (size_t)used >= sizeof beside)
+		return false;
+	AUTO_FD int fd = target_fs_open_regular(n->root_fd, beside);
+	elf_debug_read(fd, &n->budget, &other);
+	return other.symbols && elf_debug_same_build(&f->debug, &other) && elf_symbols_load_take(&f->names, steal_fd(&fd), &n->budget, NULL) == 0;
 }
 
 static struct native_file *open_native_file(struct native_symbols *n, const struct maps *m, uint32_t file)
@@ -54,10 +75,14 @@ static struct native_file *open_native_file(struct native_symbols *n, const stru
 		return NULL;
 	GROW(n->files, n->count, n->cap);
 	struct native_file *f = &n->files[n->count++];
-	*f = (struct native_file){.file = file, .elf = {.fd = -1}};
+	*f = (struct native_file){.file = file, .elf = {.fd = -1}, .names = {.fd = -1}};
 	if (n->root_fd >= 0 && m->files[file].path[0] == '/') {
 		int fd = target_fs_open_regular(n->root_fd, m->files[file].path);
 		f->usable = elf_symbols_load_take(&f->elf, fd, &n->budget, NULL) == 0;
+		if (f->usable)
+			elf_debug_read(f->elf.fd, &n->budget, &f->debug);
+		if (f->debug.link[0] && !f->debug.symbols)
+			f->beside = load_beside(n, f, m->files[file].path, "") || load_beside(n, f, m->files[file].path, ".debug/");
 	}
 	return f;
 }
@@ -71,7 +96,7 @@ static bool find_native(struct native_symbols *n, const struct maps *m, const st
 	*offset = in_file;
 	if (!f || !f->usable || !elf_symbols_address(&f->elf, in_file, &address))
 		return false;
-	if (elf_symbols_name(&f->elf, address, symbol)) {
+	if (elf_symbols_name(f->beside ? &f->names : &f->elf, address, symbol)) {
 		native_demangle(symbol, name);
 		return true;
 	}
@@ -88,6 +113,18 @@ bool native_symbols_find(struct native_symbols *n, const struct maps *m, const s
 	bool found = find_native(n, m, entry, ip, name, offset);
 	work_budget_end(&n->budget);
 	return found;
+}
+
+enum native_code native_symbols_code(struct native_symbols *n, const struct maps *m, const struct map_entry *entry, uint64_t ip)
+{
+	enum native_code code = NATIVE_CODE_ANY;
+	uint64_t address;
+	work_budget_begin(&n->budget);
+	const struct native_file *f = open_native_file(n, m, entry->file);
+	if (f && f->usable && f->debug.managed_end && elf_symbols_address(&f->elf, ip - entry->start + entry->offset, &address))
+		code = address >= f->debug.managed && address < f->debug.managed_end ? NATIVE_CODE_METHOD : NATIVE_CODE_RUNTIME;
+	work_budget_end(&n->budget);
+	return code;
 }
 
 /* demangling ---------------------------------------------------------------------------------------------------- */

@@ -178,22 +178,24 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 	return (ssize_t)hits[0];
 }
 
-bool target_only_unattachable(const struct target *t, const char *reason)
+bool target_only_unattachable(const struct target *t, const char *reason, unsigned without)
 {
 	const char *const reasons[] = {REASON_DiagnosticsDisabled, REASON_AttachFailed,	    REASON_ProfilerAlreadyActive, REASON_NoStagingPlace,
 				       REASON_PathTooLong,	   REASON_NotEnoughMemory,  REASON_ProcessLimitReached};
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+	if (t->mode != AGENT_MODE_HOST_PID)
+		return false;
+	for (size_t i = 0; without & TARGET_WITHOUT_LIBRARY && i < sizeof reasons / sizeof *reasons; i++)
 		if (reason == reasons[i])
-			return t->mode == AGENT_MODE_HOST_PID;
-	return false;
+			return true;
+	return without & TARGET_WITHOUT_RUNTIME && reason == REASON_NativeAOT;
 }
 
-bool target_list_admit(struct target_list *l, const char *reason)
+bool target_list_admit(struct target_list *l, const char *reason, unsigned without)
 {
 	bool any = false;
 	for (size_t i = 0; reason && i < l->count; i++) {
 		struct target *t = &l->items[i];
-		bool fits = t->reason == reason && target_only_unattachable(t, reason);
+		bool fits = t->reason == reason && target_only_unattachable(t, reason, without);
 		t->profilable |= fits;
 		any |= fits;
 	}

@@ -88,11 +88,17 @@ void target_list_add_take(struct target_list *l, struct target *t);
  * match that is not profilable gives its own reason. Pure. Returns the index or -1. */
 ssize_t target_choose(const struct target_list *l, const char *container_id, const char *entrypoint, int64_t inner_pid, struct err *e);
 
-/* Whether a process that is refused for that reason can be looked at from outside all the same: only the library cannot be attached. */
-bool target_only_unattachable(const struct target *t, const char *reason);
+/* What a profiler can do without, as bits. */
+enum target_without {
+	TARGET_WITHOUT_LIBRARY = 1, /* which cannot be attached */
+	TARGET_WITHOUT_RUNTIME = 2, /* the application is compiled ahead of time: there is none that could be asked or attached to */
+};
 
-/* For who needs no library: those that are refused for that reason count as profilable, if it is such a one, and keep it. True: there are some. */
-bool target_list_admit(struct target_list *l, const char *reason);
+/* Whether a process that is refused for that reason can be looked at from outside all the same, by one that can do without so much. */
+bool target_only_unattachable(const struct target *t, const char *reason, unsigned without);
+
+/* For such a one: those that are refused for that reason count as profilable, if it is such a one, and keep it. True: there are some. */
+bool target_list_admit(struct target_list *l, const char *reason, unsigned without);
 
 /* Whose control group has its figures; borrows from *t. */
 struct cgroup_owner target_cgroup(const struct target *t);

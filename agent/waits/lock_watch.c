@@ -10,11 +10,11 @@
 #define REST 100  /* times as long as a look takes */
 #define SEARCH 32 /* looks: among so few monitors as there are at first another table may look like theirs */
 
-void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract)
+void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract, const char *lacks)
 {
 	*w = (struct lock_watch){.memory = memory, .contract = contract};
 	dac_table_read(memory, proc_fd, &w->dac);
-	w->unread = w->dac.why ? w->dac.why : runtime_contract_unread(contract);
+	w->unread = lacks ? lacks : w->dac.why ? w->dac.why : runtime_contract_unread(contract);
 }
 
 void lock_watch_fini(struct lock_watch *w)

@@ -27,7 +27,7 @@ struct lock_watch {
 	const struct process_memory *memory;
 	struct dac_table dac;
 	const struct runtime_contract *contract;
-	const char *unread; /* why nothing can be; NULL; static */
+	const char *unread; /* why nothing can be; NULL; borrowed */
 	int64_t next_ns;
 	uint64_t *locks; /* that were waited for at some look, sorted */
 	size_t lock_count, lock_cap;
@@ -37,8 +37,8 @@ struct lock_watch {
 	size_t hint; /* where the table was found last */
 };
 
-/* `memory` and `contract` are borrowed until lock_watch_fini(). */
-void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract);
+/* `memory`, `contract` and `lacks` are borrowed until lock_watch_fini(). lacks: why monitors are not read here; NULL: they are. */
+void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd, const struct runtime_contract *contract, const char *lacks);
 void lock_watch_fini(struct lock_watch *w); /* takes zeroed structs */
 
 /* Keeps one. */

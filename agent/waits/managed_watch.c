@@ -17,10 +17,11 @@
 #define REST 100       /* times the CPU time that a look takes */
 #define STACKS_MAX 64  /* that one look reads */
 
-void managed_watch_init(struct managed_watch *w, const struct process_memory *memory, int proc_fd, struct lock_watch *locks)
+void managed_watch_init(struct managed_watch *w, const struct process_memory *memory, int proc_fd, struct lock_watch *locks, bool may)
 {
 	*w = (struct managed_watch){.proc_fd = proc_fd, .locks = locks, .stack = mem_alloc(MANAGED_LOCK_STACK)};
 	managed_locks_init(&w->runtime, memory, proc_fd);
+	w->runtime.locks_unread = !may;
 }
 
 void managed_watch_fini(struct managed_watch *w)
@@ -102,7 +103,7 @@ static void look_through_pages(struct managed_watch *w, int task_fd)
 
 void managed_watch_look(struct managed_watch *w, int64_t now_ns)
 {
-	if (!w->runtime.contract.known || now_ns < w->next_ns)
+	if (!w->runtime.contract.known || w->runtime.locks_unread || now_ns < w->next_ns)
 		return;
 	int64_t began_ns = own_cpu_ns();
 	AUTO_FD int task_fd = openat(w->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -17,8 +17,8 @@ struct managed_watch {
 	uint64_t *stack;
 };
 
-/* `memory`'s context and `locks` must outlive it. */
-void managed_watch_init(struct managed_watch *w, const struct process_memory *memory, int proc_fd, struct lock_watch *locks);
+/* `memory`'s context and `locks` must outlive it. `may` false: none is looked for. */
+void managed_watch_init(struct managed_watch *w, const struct process_memory *memory, int proc_fd, struct lock_watch *locks, bool may);
 void managed_watch_fini(struct managed_watch *w); /* takes zeroed structs */
 
 /* Looks if it is time for it. */

@@ -12,9 +12,9 @@
 #define LIST_NS 2000000000 /* which threads are workers is asked so often */
 #define REST 50            /* times the CPU time that a look takes */
 
-void pool_watch_init(struct pool_watch *w, const struct process_memory *memory, int proc_fd)
+void pool_watch_init(struct pool_watch *w, const struct process_memory *memory, int proc_fd, bool may)
 {
-	*w = (struct pool_watch){.proc_fd = proc_fd};
+	*w = (struct pool_watch){.proc_fd = proc_fd, .may = may};
 	managed_locks_init(&w->runtime, memory, proc_fd);
 }
 
@@ -74,7 +74,7 @@ static int64_t look_cpu_ns(void)
 
 void pool_watch_look(struct pool_watch *w, int64_t now_ns)
 {
-	if (!w->runtime.contract.known || now_ns < w->next_ns)
+	if (!w->may || !w->runtime.contract.known || now_ns < w->next_ns)
 		return;
 	int64_t began_ns = look_cpu_ns();
 	if (now_ns >= w->list_ns) {

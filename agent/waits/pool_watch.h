@@ -23,14 +23,15 @@ struct pool_sights { /* items that waited at the looks */
 struct pool_watch {
 	struct managed_locks runtime;
 	int proc_fd;
+	bool may;
 	int64_t next_ns, list_ns;
 	struct thread_wait workers[POOL_WATCH_WORKERS]; /* whose stacks are read for the queue's address */
 	size_t worker_count;
 	struct pool_sights sights;
 };
 
-/* `memory`'s context must outlive it. */
-void pool_watch_init(struct pool_watch *w, const struct process_memory *memory, int proc_fd);
+/* `memory`'s context must outlive it. `may` false: the queue is not looked for. */
+void pool_watch_init(struct pool_watch *w, const struct process_memory *memory, int proc_fd, bool may);
 void pool_watch_fini(struct pool_watch *w); /* takes zeroed structs */
 
 /* Looks if it is time for it. */

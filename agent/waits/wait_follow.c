@@ -164,11 +164,11 @@ int wait_follow_prepare(struct wait_follow *o, struct attached_session *s, struc
 		return -1;
 	cpu_account_init(&o->account, o->session->q->target);
 	cpu_account_begin(&o->account);
-	managed_watch_init(&o->managed, &o->memory, o->session->proc_fd, &o->locks);
-	lock_watch_init(&o->locks, &o->memory, o->session->proc_fd, &o->managed.runtime.contract);
+	managed_watch_init(&o->managed, &o->memory, s->proc_fd, &o->locks, !engine_lacks(&s->facts.engines, ENGINE_LOCKS));
+	lock_watch_init(&o->locks, &o->memory, s->proc_fd, &o->managed.runtime.contract, engine_lacks(&s->facts.engines, ENGINE_MONITORS));
 	o->capture.locks_read = !o->locks.unread;
 	o->database = (struct database_watch){&o->locks, o->session->proc_fd, 0};
-	pool_watch_init(&o->pool, &o->memory, o->session->proc_fd);
+	pool_watch_init(&o->pool, &o->memory, s->proc_fd, !engine_lacks(&s->facts.engines, ENGINE_POOL_QUEUE));
 	STEP("start-perf");
 	if (open_own_fd(o, e) < 0 || open_switches(o, e) < 0)
 		return -1;

@@ -54,7 +54,7 @@
 	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
 	/* preflight */                                                                                                       \
 	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container's environment and restart it.") \
-	X(NativeAOT, "NativeAOT applications have no profiling API; use a tool for native code.")                             \
+	X(NativeAOT, "Use CPUHotpaths, Waits or Threads, or publish the application without Native AOT.")                         \
 	X(RuntimeTooOld, "Profiling needs .NET 8 or newer; upgrade the application.")                                         \
 	X(ArchitectureMismatch, "Run the application's image for the node's own CPU architecture: emulated processes cannot be profiled.") \
 	X(ProfilerAlreadyActive, "Try again when the other profiler or session has left the process.") \

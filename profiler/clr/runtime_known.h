@@ -4,13 +4,10 @@
 #ifndef DRDOTNET_RUNTIME_KNOWN_H
 #define DRDOTNET_RUNTIME_KNOWN_H
 
+#include "common/proto/runtime_versions.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#define RUNTIME_OLDEST 8
-#ifndef RUNTIME_NEWEST /* a test's library takes one that is there for a new one */
-#define RUNTIME_NEWEST 11
-#endif
 
 /* Whether its tables may be read. */
 static inline bool runtime_known(uint16_t major)

@@ -69,7 +69,7 @@ wanted=
 for app in $apps; do
 	sum=$(sum_of "$app")
 	frameworks=${*:-net10.0}
-	[ "$app" = Native ] && frameworks=net8.0
+	[ "$app" = Native ] && frameworks=net10.0
 	[ "$lone" = "${lone#* $app }" ] || frameworks=net10.0
 	[ "$app" = AsyncRuntime ] && case " $frameworks " in *" net11.0 "*) frameworks=net11.0 ;; *) frameworks= ;; esac
 	for tf in $frameworks; do

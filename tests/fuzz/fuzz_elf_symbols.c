@@ -1,5 +1,7 @@
 /* A library of a pod, read for the names of its functions. The first 8 bytes are the address that is looked for. What is read grows with the
  * file. */
+#include "agent/symbols/aot_name.h"
+#include "agent/symbols/elf_debug.h"
 #include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/native_symbols.h"
 
@@ -9,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define STEPS_LEAST 16384 /* all sections may be named, and none be there */
+#define STEPS_LEAST 17408 /* all sections may be named, and none be there */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,6 +20,9 @@ static void look(const struct elf_symbols *s, uint64_t address)
 	char name[ELF_NAME_SIZE], readable[NATIVE_NAME_SIZE];
 	if (elf_symbols_name(s, address, name)) {
 		if (strnlen(name, sizeof name) == sizeof name)
+			abort();
+		struct aot_name method;
+		if (aot_name_of(name, "Shop", &method) && (!method.method[0] || !method.type[0]))
 			abort();
 		native_demangle(name, readable);
 		if (strnlen(readable, sizeof readable) == sizeof readable)
@@ -40,6 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data + sizeof place, size - sizeof place) != (ssize_t)(size - sizeof place))
 		abort();
 	work_budget_begin_anew(&budget, WORK_SYMBOLS);
+	struct elf_debug debug;
+	elf_debug_read(fd, &budget, &debug);
+	if (debug.build_id_bytes > ELF_BUILD_ID_BYTES || strnlen(debug.link, ELF_LINK_SIZE) == ELF_LINK_SIZE || strchr(debug.link, '/'))
+		abort();
 	if (elf_symbols_load_take(&s, fd, &budget, &e) < 0)
 		return 0;
 	look(&s, place);

@@ -123,7 +123,7 @@ static void name_all(const struct dac_table *dac)
 	enum { COUNT = sizeof ips / sizeof *ips };
 	const struct resolved_function *functions[COUNT], *again[COUNT];
 	struct channel_code_body bodies[COUNT];
-	struct outside_names *n = outside_names_new(&process, &fake_contract, dac);
+	struct outside_names *n = outside_names_new(&process, &fake_contract, dac, true);
 	check(outside_names_able(n));
 	check(outside_names_resolve(n, ips, COUNT, functions) == 0 && outside_names_code(n, ips, COUNT, bodies) == 0 &&
 	      outside_names_resolve(n, ips, COUNT, again) == 0);
@@ -213,6 +213,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	thread_wait_parse_syscall(text, &wait);
 	wait_peer_parse_line(text, peer);
 	if (runtime_contract_parse(text, strlen(text), dac, 8, &said) && !said.thread_store)
+		abort();
+	runtime_contract_read_at(&m, BASE, &said);
+	if (!said.told || said.known == (runtime_contract_unread(&said) != NULL))
 		abort();
 	thread_wait_parse_schedstat(text, &times);
 	free(text);

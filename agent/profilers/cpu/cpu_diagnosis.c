@@ -132,10 +132,15 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	*out = (struct cpu_diagnosis){.method = CPU_NO_METHOD};
 	cpu_numbers_of(a, &out->numbers);
 	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &out->numbers, &out->findings);
+	if (a->capture->fallback_reason || a->capture->facts.engines.partly & ENGINE_BIT(ENGINE_SAMPLING))
+		findings_withhold(&out->findings, cpu_engines, &a->capture->facts.engines);
 	decide_cpu_finding(a, out);
 	const struct finding *lead = findings_lead(&out->findings);
-	out->headline = mem_strdup(lead ? lead->message : "Nothing stands out");
-	buf_puts(&text, out->headline);
+	if (!lead && out->findings.withheld)
+		findings_put_withheld(&out->findings, &text);
+	else
+		buf_puts(&text, lead ? lead->message : "Nothing stands out");
+	out->headline = mem_strdup(buf_str(&text));
 	add_lines(a, out, &text, &line);
 	out->text = buf_steal(&text);
 }

@@ -336,3 +336,19 @@ const struct rule cpu_rules[CPU_RULE_COUNT] = {
 	{"ObserverCost", needs_samples, is_observed, cpu_says_observed},
 	{"CpuSpread", needs_samples, is_spread, cpu_says_spread},
 };
+
+/* Where timers in the process sampled. */
+const struct rule_engines cpu_engines[] = {
+	{"SpinningThreads", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"RegexBacktracking", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"ConcurrentDictionaryMisuse", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"HotMethod", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"GarbageCollection", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"WarmingUp", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"ExceptionsThrown", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"KernelTime", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"RuntimeWork", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"ThreadPoolAndLocks", ENGINE_BIT(ENGINE_SAMPLING)},
+	{"CpuSpread", ENGINE_BIT(ENGINE_SAMPLING)},
+	{NULL, 0},
+};

@@ -11,6 +11,7 @@
 #define CPU_IDLE_PART 0.1
 #define CPU_RULE_COUNT 21
 extern const struct rule cpu_rules[CPU_RULE_COUNT];
+extern const struct rule_engines cpu_engines[]; /* of what timers in the process sampled */
 
 /* Whether a process that uses so much is idle; `cpus_allowed`: that it may use, NAN: not known. */
 bool cpu_rules_uses_little(double cpus_used, double cpus_allowed);

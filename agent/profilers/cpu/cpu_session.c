@@ -1,5 +1,6 @@
 #include "agent/profilers/cpu/cpu_session.h"
 
+#include "agent/stacks/outside_names.h"
 #include "agent/stacks/cpu_account.h"
 #include "agent/stacks/cpu_analysis.h"
 #include "agent/stacks/cpu_collect.h"
@@ -194,6 +195,10 @@ static int cpu_session_start(struct attached_session *s, struct err *e)
 	}
 	if (cpu_session_own(s)->perf)
 		return 0;
+	if (s->unattached.reason == REASON_NativeAOT)
+		return err_set_reason(e, ERR_DENIED, REASON_PerfEventsForbidden,
+				      "a Native AOT application can be sampled by perf events only, and the kernel refuses them: %s",
+				      cpu_session_own(s)->capture.fallback_message);
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
 }
 
@@ -264,6 +269,8 @@ static void cpu_session_tick(struct attached_session *s, bool last)
 
 static int cpu_session_serve(struct attached_session *s, struct err *e)
 {
+	if (!s->attach.channel)
+		return 0;
 	int n = profiler_channel_poll(s->attach.channel, on_timer_sample, cpu_session_own(s)->collect, clock_mono_ms(), e);
 	note_samples(s);
 	return n;
@@ -356,6 +363,7 @@ static void cpu_session_take(struct attached_session *s)
 		o->capture.process_cpu_ns = (int64_t)o->sampling.cpu_ns;
 	o->capture.frequency_hertz = s->q->start ? s->q->start->frequency_hertz : s->q->spec->frequency_hertz;
 	note_limits(s);
+	outside_names_note_compiled(s->unattached.reason, &o->capture, &s->facts);
 	s->samples = (int64_t)o->capture.sample_count;
 	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;
 	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;
@@ -385,6 +393,7 @@ static void cpu_session_fini(struct attached_session *s)
 
 const struct session_profiler cpu_session = {
 	.name = "CPUHotpaths",
+	.without = TARGET_WITHOUT_RUNTIME,
 	.nothing = {REASON_NoSamples, "no sample was taken: the process used too little CPU during the session"},
 	.own_size = sizeof(struct cpu_own),
 	.prepare = cpu_session_prepare,

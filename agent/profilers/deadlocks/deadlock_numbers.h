@@ -26,6 +26,7 @@ RULE_STRUCT(deadlock_numbers, DEADLOCK_NUMBERS);
 void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numbers *out);
 
 extern const struct rule deadlock_rules[];
+extern const struct rule_engines deadlock_engines[];
 extern const size_t deadlock_rule_count;
 
 #endif

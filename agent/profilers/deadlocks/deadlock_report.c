@@ -187,6 +187,8 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 	const struct deadlock_capture *c = a->capture;
 	if (lead)
 		buf_puts(out, lead->message);
+	else if (f->withheld)
+		findings_put_withheld(f, out);
 	else
 		buf_puts(out, nothing_found(c));
 	for (size_t i = 0; i < a->circle_count && i < 2; i++)
@@ -256,6 +258,7 @@ int deadlock_report_write(const struct deadlock_capture *c, const struct session
 	deadlock_analysis_make(c, &analysis);
 	deadlock_numbers_of(&analysis, &numbers);
 	rules_run(deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, &numbers, &findings);
+	findings_withhold(&findings, deadlock_engines, &facts->engines);
 	deadlock_report_text(&analysis, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct deadlock_source s = {

@@ -207,3 +207,11 @@ const struct rule deadlock_rules[] = {
 	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_other_locks},
 };
 const size_t deadlock_rule_count = sizeof deadlock_rules / sizeof *deadlock_rules;
+
+const struct rule_engines deadlock_engines[] = {
+	{"Deadlock", ENGINE_BIT(ENGINE_MONITORS)},
+	{"LockHeldLong", ENGINE_BIT(ENGINE_MONITORS) | ENGINE_BIT(ENGINE_SLEEPERS)},
+	{"ThreadPoolStarvation", ENGINE_BIT(ENGINE_SLEEPERS)},
+	{"DeadlockOfOtherLocks", ENGINE_BIT(ENGINE_MONITORS)},
+	{NULL, 0},
+};

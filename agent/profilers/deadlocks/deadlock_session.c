@@ -4,6 +4,7 @@
 #include "agent/locks/wait_peer.h"
 #include "agent/profilers/deadlocks/deadlock_analysis.h"
 #include "agent/profilers/deadlocks/deadlock_blocked.h"
+#include "agent/profilers/deadlocks/deadlock_doubt.h"
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
@@ -12,6 +13,7 @@
 #include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/step.h"
 
@@ -46,8 +48,11 @@ static struct deadlock_own *deadlock_session_own(const struct attached_session *
 	return s->own;
 }
 
-static int64_t read_pool_queue(struct deadlock_own *o, const struct thread_wait *list, size_t count)
+static int64_t read_pool_queue(const struct attached_session *s, const struct thread_wait *list, size_t count)
 {
+	struct deadlock_own *o = deadlock_session_own(s);
+	if (engine_lacks(&s->facts.engines, ENGINE_POOL_QUEUE))
+		return POOL_QUEUE_UNKNOWN;
 	return pool_queue_length(&o->memory, o->managed.types, pool_queue_find(&o->memory, o->managed.types, list, count));
 }
 
@@ -64,17 +69,22 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	o->memory_open = true;
 	o->memory.budget = &o->budget;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
+	if (engine_lacks(&s->facts.engines, ENGINE_MONITORS))
+		o->dac.why = engine_lacks(&s->facts.engines, ENGINE_MONITORS);
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
-	o->outside = outside_names_new(&o->memory, &o->managed.contract, &o->dac);
+	o->managed.locks_unread = engine_lacks(&s->facts.engines, ENGINE_LOCKS) != NULL;
+	o->outside = outside_names_new(&o->memory, &o->managed.contract, &o->dac, !engine_lacks(&s->facts.engines, ENGINE_NAMES));
 	s->outside = (struct session_outside){outside_names_resolve, outside_names_code, o->outside};
-	if (!o->managed.contract.known)
+	if (runtime_contract_unread(&o->managed.contract))
+		engine_doubt(&s->facts.engines, ENGINE_MONITORS, runtime_contract_unread(&o->managed.contract));
+	if (!o->managed.contract.told)
 		managed_locks_init_of_8(&o->older, &o->memory);
 	STEP("first-look");
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
 		return -1;
 	s->started_ns = o->first.at_ns;
-	o->first_queue = read_pool_queue(o, o->first.threads, o->first.thread_count);
+	o->first_queue = read_pool_queue(s, o->first.threads, o->first.thread_count);
 	work_budget_end(&o->budget);
 	const struct cpu_collect_options options = {
 		.capture = &o->capture.stacks,
@@ -179,13 +189,14 @@ static int take_second_look(struct attached_session *s, bool early, struct err *
 		return -1;
 	deadlock_pair_make(&o->first, &second, &o->capture);
 	o->capture.first_queue = o->first_queue;
-	o->capture.second_queue = early ? -1 : read_pool_queue(o, second.threads, second.thread_count);
+	o->capture.second_queue = early ? -1 : read_pool_queue(s, second.threads, second.thread_count);
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
-	find_tasks(s, early);
+	if (!engine_lacks(&s->facts.engines, ENGINE_TASKS))
+		find_tasks(s, early);
 	work_budget_end(&o->budget);
 	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
 	deadlock_look_fini(&second);
-	o->capture.other_locks = o->managed.contract.known;
+	o->capture.other_locks = o->managed.contract.known && !o->managed.locks_unread;
 	o->round++;
 	return 0;
 }
@@ -239,6 +250,19 @@ static int deadlock_session_stop(struct attached_session *s, struct err *e)
 	return 0;
 }
 
+static void check_locks(struct attached_session *s)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	AUTO_FREE struct thread_wait *now = NULL;
+	bool more;
+	if (o->proven || deadlock_doubt_count(&o->capture) == 0)
+		return;
+	ssize_t count = thread_wait_list(s->proc_fd, &now, &more);
+	const char *why = deadlock_doubt_why(&o->capture, now, count > 0 ? (size_t)count : 0);
+	if (why)
+		engine_doubt(&s->facts.engines, ENGINE_MONITORS, why);
+}
+
 static void deadlock_session_tick(struct attached_session *s, bool last)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
@@ -246,6 +270,7 @@ static void deadlock_session_tick(struct attached_session *s, bool last)
 		return;
 	if (!o->proven)
 		name_stacks(s);
+	check_locks(s);
 	cpu_collect_finish(o->collect);
 }
 
@@ -290,7 +315,7 @@ static void deadlock_session_fini(struct attached_session *s)
 
 const struct session_profiler deadlock_session = {
 	.name = "Deadlocks",
-	.outside = true,
+	.without = TARGET_WITHOUT_LIBRARY,
 	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct deadlock_own),
 	.prepare = deadlock_session_prepare,

@@ -138,8 +138,8 @@ void exception_numbers_of(const struct exception_analysis *a, struct exception_n
 	name_exception_sum(a, site, &out->site_type, &out->site_method, &out->site_catcher);
 	out->near_percent = c->catchers ? exception_analysis_percent(a, near) : NAN;
 	name_exception_sum(a, exception_numbers_near(a), &out->near_type, &out->near_method, &out->near_catcher);
-	out->rethrown_percent = exception_analysis_percent(a, a->ways[EXCEPTION_RETHROW]);
-	out->awaited_percent = exception_analysis_percent(a, a->ways[EXCEPTION_AWAIT]);
+	out->rethrown_each = thrown > 0 ? a->ways[EXCEPTION_RETHROW] / thrown : 0;
+	out->awaited_each = thrown > 0 ? a->ways[EXCEPTION_AWAIT] / thrown : 0;
 	out->cancelled_percent = exception_analysis_percent(a, cancelled);
 	number_retries(a, seconds, out);
 	number_methods(a, out);

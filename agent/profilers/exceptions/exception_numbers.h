@@ -11,7 +11,7 @@
 	NUMBER(cost_us) NUMBER(cost_percent) /* from the throw to the catch block; of the process's CPU time */            \
 	NUMBER(site_percent) TEXT(site_type) TEXT(site_method) TEXT(site_catcher)                                          \
 	NUMBER(near_percent) TEXT(near_type) TEXT(near_method) TEXT(near_catcher) /* caught where they are thrown */       \
-	NUMBER(rethrown_percent) NUMBER(awaited_percent) NUMBER(cancelled_percent)                                         \
+	NUMBER(rethrown_each) NUMBER(awaited_each) NUMBER(cancelled_percent) /* each: times, of those that were new */      \
 	NUMBER(retry_per_second) NUMBER(retry_count) NUMBER(retry_span_percent) TEXT(retry_type) TEXT(retry_method) /* of a dependency */ \
 	NUMBER(again_per_second) TEXT(again_type) TEXT(again_method) /* by `throw;` and awaits; the largest row */          \
 	NUMBER(method_percent) TEXT(method) /* the method that throws most, whatever it throws */                          \

@@ -40,6 +40,7 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out);
 const struct task_call *stuck_place(const struct task_group *g);
 
 extern const struct rule stuck_rules[];
+extern const struct rule_engines stuck_engines[];
 extern const size_t stuck_rule_count;
 
 #endif

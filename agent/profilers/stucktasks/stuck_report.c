@@ -171,6 +171,8 @@ void stuck_report_text(const struct stuck_result *r, const struct findings *f, s
 	if (lead) {
 		buf_puts(out, lead->message);
 		put_advice(lead, out);
+	} else if (f->withheld) {
+		findings_put_withheld(f, out);
 	} else {
 		put_nothing_stuck(&r->groups, out);
 	}
@@ -219,6 +221,7 @@ int stuck_report_write(const struct stuck_result *r, const struct session_facts 
 	buf_init(&text, DIAGNOSIS_MAX_BYTES * 2);
 	stuck_numbers_of(r, &numbers);
 	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, &numbers, &findings);
+	findings_withhold(&findings, stuck_engines, &facts->engines);
 	if (r->groups.unread)
 		findings_doubt(&findings, "not all runtime-async operations could be read");
 	stuck_report_text(r, &findings, &text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LOOK_SECONDS 0.9 /* what stands for less is everyday */
+#define TASKS ENGINE_BIT(ENGINE_ASYNC)
 #define QUEUE_LEAST 2
 #define REPLY_LEAST 10
 #define PLACES_LIMIT 4096 /* who gives a semaphore so many places at most guards something; one that only signals has no limit */
@@ -314,3 +315,15 @@ const struct rule stuck_rules[] = {
 	{"TaskFaultUnseen", needs_time, faults_unseen, says_faults},
 };
 const size_t stuck_rule_count = sizeof stuck_rules / sizeof *stuck_rules;
+
+const struct rule_engines stuck_engines[] = {
+	{"TaskNeverCompleted", TASKS | ENGINE_ROOTS},
+	{"SemaphoreNotReleased", TASKS},
+	{"ConnectionNotFree", TASKS},
+	{"ReplyMissing", TASKS},
+	{"ResponseMissing", TASKS},
+	{"ChannelFull", TASKS},
+	{"ThreadsBlockOnTasks", TASKS},
+	{"TaskFaultUnseen", TASKS},
+	{NULL, 0},
+};

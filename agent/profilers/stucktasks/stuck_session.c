@@ -88,6 +88,8 @@ static int stuck_session_report(struct attached_session *s, struct report_result
 	task_holders_find(&look);
 	o->result.holders_known = look.holders_known;
 	task_groups_make(&look, &o->before, &o->result.groups);
+	if (task_look_strange(&look))
+		engine_doubt(&s->facts.engines, ENGINE_ASYNC, "tasks are waited for by nothing that is known as an async operation");
 	task_look_fini(&look);
 	return stuck_report_write(&o->result, &s->facts, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }

@@ -142,6 +142,8 @@ static void read_lead(struct task_look *l, const struct leads *now, size_t at, s
 		}
 		else if (role == TASK_ROLE_BLOCKER)
 			l->nodes[from].flags |= TASK_BLOCKS;
+		else if (role == TASK_ROLE_NONE)
+			l->unlinked++;
 	}
 	if (role == TASK_ROLE_LINK || role == TASK_ROLE_LINKS)
 		read_link(l, now, at, c, next);

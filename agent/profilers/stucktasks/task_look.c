@@ -117,6 +117,7 @@ static void find_nodes(struct task_look *l)
 	heap_snapshot_cursor(l->snapshot, &c);
 	while (heap_snapshot_object(&c)) {
 		const struct task_type *t = &l->types[c.object.type];
+		l->methods |= t->role == TASK_ROLE_BOX || t->role == TASK_ROLE_SUSPENDED;
 		if (is_operation(&c, t))
 			task_nodes_note(l, c.object.address);
 		else
@@ -193,6 +194,11 @@ uint32_t task_look_last_caller(const struct task_look *l, uint32_t node)
 	for (int i = 0; i < TASK_CHAIN_MAX && l->nodes[node].next != TASK_NONE; i++)
 		node = l->nodes[node].next;
 	return node;
+}
+
+bool task_look_strange(const struct task_look *l)
+{
+	return l->unlinked > 0 && !l->methods;
 }
 
 bool task_look_is_last(const struct task_look *l, uint32_t node)

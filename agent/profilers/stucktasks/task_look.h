@@ -87,6 +87,8 @@ struct task_look {
 	struct task_pool_user *users;         /* private */
 	size_t user_count, user_cap;
 	uint64_t completed;                   /* tasks that are */
+	uint64_t unlinked;                    /* links of unfinished tasks to who goes on that lead to nothing that is known */
+	bool methods;                         /* operations of async methods were recognized */
 	bool holders_known;                   /* TASK_HELD is */
 	/* private: where the nodes lie, and which kinds there are */
 	struct heap_memory memory;
@@ -98,6 +100,9 @@ struct task_look {
 /* Never fails: what cannot be followed is not. */
 void task_look_make(const struct heap_snapshot *s, struct task_look *out);
 void task_look_fini(struct task_look *l); /* takes zeroed ones */
+
+/* Somebody goes on after tasks, but nobody who does was recognized: what async operations look like here is not understood. */
+bool task_look_strange(const struct task_look *l);
 
 /* Whether it is the last of its chain: what it waits for is not another operation. */
 bool task_look_is_last(const struct task_look *l, uint32_t node);

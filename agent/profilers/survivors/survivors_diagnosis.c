@@ -42,6 +42,10 @@ static void put_survivors_nothing(const struct survivors *s, const struct surviv
 		buf_puts(line, size_text_plural(s->objects, " object", " objects"));
 		return;
 	}
+	if (d->found.withheld) {
+		findings_put_withheld(&d->found, line);
+		return;
+	}
 	if (d->finding == SURVIVORS_FINDS_UNREAD) {
 		buf_puts(line, "What holds ");
 		size_text_bytes(line, s->unreachable_bytes);
@@ -244,6 +248,8 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 	struct findings found;
 	survivors_numbers_of(s, n);
 	rules_run(survivors_rules, survivors_rules_count, &survivors_numbers_fields, n, &found);
+	if (s->snapshot->facts.engines)
+		findings_withhold(&found, survivors_engines, s->snapshot->facts.engines);
 	survivors_finding_decide(s, n, &found, out);
 	out->numbers = n;
 	out->found = found;

@@ -414,3 +414,13 @@ const struct rule survivors_rules[] = {
 	{"OneType", needs_type, test_type, say_type},
 };
 const size_t survivors_rules_count = sizeof survivors_rules / sizeof *survivors_rules;
+
+const struct rule_engines survivors_engines[] = {
+	{"DisposablesInContainer", ENGINE_ROOTS},
+	{"EventHandlers", ENGINE_ROOTS},
+	{"HeldByOneHolder", ENGINE_ROOTS},
+	{"NotCollectedYet", ENGINE_ROOTS},
+	{"HeldTogether", ENGINE_ROOTS},
+	{"OneType", ENGINE_ROOTS},
+	{NULL, 0},
+};

@@ -5,6 +5,7 @@
 #include "agent/profilers/survivors/survivors_numbers.h"
 
 extern const struct rule survivors_rules[];
+extern const struct rule_engines survivors_engines[];
 extern const size_t survivors_rules_count;
 
 /* Where no rule finds anything: hardly anything is there; a holder may be among what was not read. */

@@ -162,6 +162,6 @@ void threads_numbers_of(const struct threads_analysis *a, struct threads_numbers
 		out->pids_current = (double)c->pids_current;
 		out->pids_max = (double)c->pids_max;
 		if (c->pids_max > 0)
-			out->limit_percent = 100.0 * (double)c->pids_current / (double)c->pids_max;
+			out->limit_percent = fmin(100, 100.0 * (double)c->pids_current / (double)c->pids_max);
 	}
 }

@@ -31,6 +31,7 @@ enum zombie_class { ZOMBIE_NOT, ZOMBIE_LOCK, ZOMBIE_WORKER, ZOMBIE_OTHER };
 enum zombie_class threads_zombie_class(const struct threads_group *g);
 
 extern const struct rule threads_rules[];
+extern const struct rule_engines threads_engines[];
 extern const size_t threads_rule_count;
 
 #endif

@@ -123,6 +123,8 @@ void threads_report_text(const struct threads_analysis *a, const struct findings
 		buf_puts(out, lead->message);
 	else if (a->capture->unread)
 		buf_puts(out, "The process's threads could not be read");
+	else if (f->withheld)
+		findings_put_withheld(f, out);
 	else
 		put_nothing_found(a, out);
 	put_groups(a, out);
@@ -168,6 +170,7 @@ int threads_report_write(const struct threads_capture *c, const struct session_f
 	threads_analysis_make(c, &analysis);
 	threads_numbers_of(&analysis, &numbers);
 	rules_run(threads_rules, threads_rule_count, &threads_numbers_fields, &numbers, &findings);
+	findings_withhold(&findings, threads_engines, &facts->engines);
 	threads_report_text(&analysis, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct threads_source s = {

@@ -228,3 +228,10 @@ const struct rule threads_rules[] = {
 	{"ThreadPoolStarvation", needs_looks, pool_starves, says_starved},
 };
 const size_t threads_rule_count = sizeof threads_rules / sizeof *threads_rules;
+
+const struct rule_engines threads_engines[] = {
+	{"FinalizerBlocked", ENGINE_BIT(ENGINE_SLEEPERS)},
+	{"ZombieThreads", ENGINE_BIT(ENGINE_SLEEPERS) | ENGINE_BIT(ENGINE_MONITORS)},
+	{"ThreadPoolStarvation", ENGINE_BIT(ENGINE_SLEEPERS)},
+	{NULL, 0},
+};

@@ -79,6 +79,8 @@ static int64_t read_pool_queue(struct attached_session *s, const struct threads_
 {
 	struct threads_own *o = threads_session_own(s);
 	struct managed_locks runtime;
+	if (engine_lacks(&s->facts.engines, ENGINE_POOL_QUEUE))
+		return POOL_QUEUE_UNKNOWN;
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	managed_locks_init(&runtime, &o->memory, s->proc_fd);
 	uint64_t queue = pool_queue_find(&o->memory, runtime.types, l->waits, l->count);
@@ -86,6 +88,17 @@ static int64_t read_pool_queue(struct attached_session *s, const struct threads_
 	managed_locks_fini(&runtime);
 	work_budget_end(&o->budget);
 	return length;
+}
+
+static void read_contract(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct managed_locks runtime;
+	managed_locks_init(&runtime, &o->memory, s->proc_fd);
+	o->contract = runtime.contract;
+	managed_locks_fini(&runtime);
+	if (runtime_contract_unread(&o->contract))
+		engine_doubt(&s->facts.engines, ENGINE_MONITORS, runtime_contract_unread(&o->contract));
 }
 
 /* The first look comes before the library. */
@@ -100,8 +113,8 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 	o->memory_open = true;
 	o->memory.budget = &o->budget;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
-	runtime_contract_read(&o->memory, s->proc_fd, &o->contract);
-	o->outside = outside_names_new(&o->memory, &o->contract, &o->dac);
+	read_contract(s);
+	o->outside = outside_names_new(&o->memory, &o->contract, &o->dac, !engine_lacks(&s->facts.engines, ENGINE_NAMES));
 	s->outside = (struct session_outside){outside_names_resolve, outside_names_code, o->outside};
 	STEP("first-look");
 	if (threads_look_take(s->proc_fd, &o->first, e) < 0)
@@ -128,7 +141,7 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 /* Without names a report says nothing of what threads do. */
 static int threads_session_start(struct attached_session *s, struct err *e)
 {
-	if (!s->unattached.reason || outside_names_able(threads_session_own(s)->outside))
+	if (!s->unattached.reason || s->unattached.reason == REASON_NativeAOT || outside_names_able(threads_session_own(s)->outside))
 		return 0;
 	*e = s->unattached;
 	return -1;
@@ -233,6 +246,8 @@ static void find_monitor_waits(struct attached_session *s)
 	const struct dac_table *dac = &o->dac;
 	struct sync_table table = {0};
 	const struct managed_threads nobody = {0}; /* whose they are is not asked */
+	if (engine_lacks(&s->facts.engines, ENGINE_MONITORS))
+		return;
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	uint64_t at = dac->why || runtime_contract_unread(&o->contract) ? 0 : sync_table_find(&o->memory, dac->words, dac->count);
 	if (at)
@@ -249,6 +264,8 @@ static void complete_names(struct attached_session *s, struct threads_look *l)
 	struct threads_own *o = threads_session_own(s);
 	struct managed_locks runtime;
 	struct managed_threads known;
+	if (engine_lacks(&s->facts.engines, ENGINE_NAMES))
+		return;
 	work_budget_begin_anew(&o->budget, WORK_LOCKS);
 	managed_locks_init(&runtime, &o->memory, s->proc_fd);
 	managed_threads_read(&o->memory, &runtime.contract, &known);
@@ -367,7 +384,9 @@ static void threads_session_take(struct attached_session *s)
 	o->pump = NULL;
 	o->perf = NULL;
 	o->collect = NULL;
-	if (s->unattached.reason)
+	if (s->unattached.reason == REASON_NativeAOT)
+		outside_names_note_compiled(s->unattached.reason, &o->capture.stacks, &s->facts);
+	else if (s->unattached.reason)
 		limits_note(&s->facts.limits, "names", -1, -1,
 			    "The library could not be attached (%s: %s): method names were read from the process's memory, source lines are missing.",
 			    s->unattached.reason, s->unattached.message);
@@ -407,7 +426,7 @@ static void threads_session_fini(struct attached_session *s)
 
 const struct session_profiler threads_session = {
 	.name = "Threads",
-	.outside = true,
+	.without = TARGET_WITHOUT_LIBRARY | TARGET_WITHOUT_RUNTIME,
 	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct threads_own),
 	.prepare = threads_session_prepare,

@@ -77,6 +77,7 @@ int wait_report_write(const struct wait_capture *c, const struct session_spec *s
 	wait_analysis_run(c, &analysis);
 	wait_numbers_of(&analysis, &numbers);
 	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &numbers, &findings);
+	findings_withhold(&findings, wait_engines, &c->stacks.facts.engines);
 	wait_text_put(&analysis, &numbers, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	struct wait_source s = {

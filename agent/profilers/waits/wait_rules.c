@@ -18,6 +18,7 @@
 #define DELAY_THREADS 0.5
 #define UNSEEN_MOST 20     /* percent of all waiting: with more, what is not seen may be anything */
 #define NAME_CHARS 29 /* so that a headline holds it */
+#define STACKS ENGINE_BIT(ENGINE_SLEEPERS)
 #define QUEUE_LOOKS 3      /* at which items must have waited */
 
 static const char *needs_waits(const void *numbers)
@@ -312,3 +313,14 @@ const struct rule wait_rules[] = {
 	{"CPUQueue", needs_delay, cpu_short, says_cpu_short},
 };
 const size_t wait_rule_count = sizeof wait_rules / sizeof *wait_rules;
+
+const struct rule_engines wait_engines[] = {
+	{"ThreadPoolStarvation", STACKS},
+	{"LockContention", STACKS | ENGINE_BIT(ENGINE_MONITORS)},
+	{"SyncOverAsync", STACKS},
+	{"SynchronousIO", STACKS},
+	{"SleepInPool", STACKS},
+	{"EventWaitInPool", STACKS},
+	{"ConsoleWrites", STACKS},
+	{NULL, 0},
+};

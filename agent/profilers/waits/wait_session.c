@@ -1,9 +1,11 @@
 #include "agent/profilers/waits/wait_session.h"
 
 #include "agent/profilers/waits/wait_report.h"
+#include "agent/stacks/outside_names.h"
 #include "agent/waits/wait_follow.h"
 #include "agent/waits/wait_limits.h"
 #include "common/api/reason.h"
+#include "common/base/clock.h"
 
 static struct wait_follow *wait_session_own(const struct attached_session *s)
 {
@@ -22,8 +24,10 @@ static int wait_session_prepare(struct attached_session *s, struct err *e)
 	struct wait_follow *o = wait_session_own(s);
 	if (wait_follow_prepare(o, s, e) < 0)
 		return -1;
+	if (o->locks.unread && s->unattached.reason != REASON_NativeAOT) /* its locks are methods: the stacks tell */
+		engine_doubt(&s->facts.engines, ENGINE_MONITORS, o->locks.unread);
 	s->own_fd = o->events_fd;
-	s->started_ns = o->started_ns;
+	s->started_ns = o->started_ns || !s->unattached.reason ? o->started_ns : clock_mono_ns(); /* no attach is waited for */
 	return 0;
 }
 
@@ -59,6 +63,7 @@ static void wait_session_take(struct attached_session *s)
 	struct wait_capture *c = &wait_session_own(s)->capture;
 	wait_follow_take(wait_session_own(s));
 	wait_limits_note(c, &s->facts.limits);
+	outside_names_note_compiled(s->unattached.reason, &c->stacks, &s->facts);
 	s->facts.cost.dropped_samples = (int64_t)(c->lost + c->dropped);
 }
 
@@ -81,6 +86,7 @@ static void wait_session_fini(struct attached_session *s)
 
 const struct session_profiler wait_session = {
 	.name = "Waits",
+	.without = TARGET_WITHOUT_RUNTIME,
 	.nothing = {REASON_NoSamples, "the process's context switches were not followed"},
 	.own_size = sizeof(struct wait_follow),
 	.prepare = wait_session_prepare,

@@ -147,6 +147,8 @@ static void put_wait_headline(const struct wait_analysis *a, const struct wait_n
 	const struct finding *lead = findings_lead(f);
 	if (lead) {
 		buf_puts(out, lead->message);
+	} else if (f->withheld) {
+		findings_put_withheld(f, out);
 	} else if (n->waiting_threads < NOTABLE_THREADS) {
 		buf_puts(out, a->idle_ns > 0 ? "Nothing waits but idle threads" : "Nothing waits");
 	} else {

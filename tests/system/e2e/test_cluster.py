@@ -347,6 +347,24 @@ class Refused:
         self.i.cluster.set_pod_running(object_, {"app": made.container_id if own_container else uuid.uuid4().hex * 2})
 
 
+class Compiled:
+    def test_an_application_compiled_ahead_of_time(self):
+        """It has nothing that could be attached to: what works from outside names its methods, and the rest says why not."""
+        self.agent("node-a")
+        object_ = self.pod_object("native")
+        made = pod.Stranger(self.folder, [dotnet.native_path(), "work"], object_["metadata"]["uid"])
+        self.addCleanup(made.stop)
+        self.i.cluster.set_pod_running(object_, {"app": made.container_id})
+        made.wait_log('"tax":(0.[1-9]|[1-9])')
+        self.apply("cpu", 2, {"podName": "native"})
+        self.i.session(self.namespace, "heap", {"profiler": "GCSurvivors", "target": {"podName": "native"}})
+        status = self.succeeded("cpu")["status"]
+        self.assertIn("Shop.Pricing.", status["headline"])
+        refused = self.finished("heap")["status"]["targets"][0]
+        self.assertEqual((refused["reason"], refused["phase"]), ("NativeAOT", "Failed"))
+        self.assertIn("a Native AOT application has no profiling interface: CPUHotpaths, Waits and Threads work", refused["message"])
+
+
 class Rights:
     """The API server enforces the shipped roles; the sessions of the other tests run with no more than these."""
 
@@ -445,7 +463,7 @@ class LeastPrivilege:
 
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-class Cluster(MainWay, TheProcessMeant, Refused, Rights, LeastPrivilege, ClusterCase):
+class Cluster(MainWay, TheProcessMeant, Refused, Compiled, Rights, LeastPrivilege, ClusterCase):
     """On the API server that the tests use normally."""
 
 

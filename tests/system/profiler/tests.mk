@@ -17,6 +17,16 @@ endef
 $(eval $(call library_for_tests,newer,$(NEWER_CFLAGS),$(NEWER_SRC)))
 $(eval $(call library_for_tests,little,$(LITTLE_CFLAGS),$(LITTLE_SRC)))
 
+# The command, to which such a runtime is new, too.
+PROFILER_TOOLS += $(B)/profiler-tools/newer/drdotnet
+$(B)/obj/agent-newer/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$< (newer))
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(NEWER_CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/profiler-tools/newer/drdotnet: $(call obj,$(DRDOTNET_MAIN)) $(B)/obj/agent-newer/agent/host/engine_support.o $(B)/libagent.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
+
 # What tests/system/profiler uses: a driver of the agent's end of the channel, another profiler, a library with signal handlers, one
 # that forks, one that makes locks slow, one that makes walks slow, one that keeps a process from reading its own memory,
 # one that keeps the library from a thread, and a loader linked with musl.

@@ -185,6 +185,11 @@ class OnNet8(Heap, unittest.TestCase):
         self.assertEqual((answer["ok"], answer["reason"]), (False, "HeapTooLarge"), answer)
 
 
+@unittest.skipUnless(dotnet.EVERY, "make runtimes")
+class OnNet9(Heap, OneStop, TypesOnly, unittest.TestCase):
+    framework = "net9.0"
+
+
 class OnNet10(Heap, OneStop, TypesOnly, unittest.TestCase):
     framework = "net10.0"
 

@@ -50,6 +50,19 @@ static const struct {
 	{"a table of many GB", "g_dacTable", 5, 2, UINT64_C(1) << 40, 0},
 };
 
+/* Of one that exports nothing: it is known by a section that its compiler alone makes. */
+Test(runtime_kind, reads_names_of_sections)
+{
+	AUTO_FD int compiled = open("tests/fuzz/corpus/elf_probe/ahead_of_time", O_RDONLY | O_CLOEXEC);
+	AUTO_FD int other = make_elf("main", 5, 2, WHOLE);
+	AUTO_FD int none = memfd_create("text", MFD_CLOEXEC);
+	cr_assert_geq(compiled, 0);
+	cr_expect(elf_probe_section(compiled, "__managedcode"));
+	cr_expect_not(elf_probe_section(compiled, "__managed"), "a whole name");
+	cr_expect_not(elf_probe_section(other, "__managedcode"));
+	cr_expect_not(elf_probe_section(none, "__managedcode"));
+}
+
 static const char *const names[] = {"g_dacTable", "DotNetRuntimeDebugHeader"};
 
 Test(runtime_kind, reads_exports)

@@ -121,15 +121,18 @@ Test(target, admits_for_who_needs_no_library_what_only_that_cannot_enter)
 	struct err e = ERR_INIT;
 	target_list_add_take(&l, &t);
 	cr_assert_eq(target_choose(&l, NULL, NULL, 0, &e), -1);
-	cr_assert(target_list_admit(&l, e.reason));
+	cr_assert(target_list_admit(&l, e.reason, TARGET_WITHOUT_LIBRARY));
 	cr_assert_eq(target_choose(&l, NULL, NULL, 0, NULL), 0);
 	cr_assert_str_eq(l.items[0].reason, "DiagnosticsDisabled", "it is still said");
 	t = (struct target){.mode = AGENT_MODE_HOST_PID, .inner_pid = 2, .reason = REASON_NativeAOT};
 	target_list_add_take(&l, &t);
-	cr_assert_not(target_list_admit(&l, REASON_NativeAOT));
-	cr_assert_not(target_list_admit(&l, NULL));
+	cr_assert_not(target_list_admit(&l, REASON_NativeAOT, TARGET_WITHOUT_LIBRARY));
+	cr_assert_not(target_list_admit(&l, NULL, TARGET_WITHOUT_LIBRARY));
 	t = (struct target){.mode = AGENT_MODE_SHARED_TMP, .inner_pid = 3, .reason = REASON_AttachFailed};
 	target_list_add_take(&l, &t);
-	cr_assert_not(target_list_admit(&l, REASON_AttachFailed), "nothing can be seen from outside there");
+	cr_assert_not(target_list_admit(&l, REASON_AttachFailed, TARGET_WITHOUT_LIBRARY), "nothing can be seen from outside there");
+	cr_assert(target_list_admit(&l, REASON_NativeAOT, TARGET_WITHOUT_RUNTIME));
+	cr_assert(l.items[1].profilable);
+	cr_assert_not(target_list_admit(&l, REASON_DiagnosticsDisabled, TARGET_WITHOUT_RUNTIME), "a library would be let in there, if it were allowed");
 	target_list_fini(&l);
 }

@@ -448,6 +448,34 @@ Test(task_look, more_kinds_of_operations_than_are_sorted_at_once)
 	heap_snapshot_free(s);
 }
 
+/* A task whose link leads to an object of that type. */
+static bool is_strange(const char *type, const char *fields, bool with_box)
+{
+	struct made m;
+	struct task_look l;
+	begin_heap(&m);
+	uint32_t link = heap_builder_type(m.b, type, HEAP_TYPE_REFERENCES, 40, fields);
+	put(&m, m.task, 0x20000, PENDING, 0, EDGES({32, 0x20100}));
+	put(&m, link, 0x20100, 0, 0, NULL);
+	if (with_box)
+		put(&m, m.load, 0x20200, PENDING, 0, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	bool strange = task_look_strange(&l);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+	return strange;
+}
+
+Test(task_look, who_goes_on_but_is_not_recognized_is_noticed)
+{
+	cr_expect(is_strange("System.Runtime.CompilerServices.NewBox<Shop.Orders.LoadAsync>", "8 state", false));
+	cr_expect_not(is_strange("System.Runtime.CompilerServices.NewBox<Shop.Orders.LoadAsync>", "8 state", true), "somebody else's link");
+	cr_expect_not(is_strange("System.Threading.Tasks.ContinueWithTaskContinuation", "8 m_task", false), "no async method, but known");
+	cr_expect_not(is_strange("System.Threading.Tasks.Task.SetOnInvokeMres", "8 m_lock", false), "a thread that blocks");
+	cr_expect_not(is_strange("System.Action", "8 _target", false));
+}
+
 Test(task_look, names)
 {
 	AUTO_BUF struct buf name;
