@@ -46,6 +46,7 @@ $(ILL_MACHINE): tests/helpers/ill_machine.c
 include tests/system/profiler/tests.mk
 include tests/resilience/failures/failures.mk
 include tests/resilience/soak/soak.mk
+include tests/platforms/platforms.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools

@@ -53,8 +53,12 @@ project() {
 	Native,*) ;;
 	AsyncRuntime,*) # it has a compiler of its own
 		properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true;UseSharedCompilation=false" ;;
-	*,net11.0) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
-	*) properties="$properties;TF=$2;SelfContained=true" ;;
+	*,net11.0*) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
+	*) properties="$properties;TF=${2%-musl};SelfContained=true" ;;
+	esac
+	case $2 in
+	*-musl) properties="$properties;RuntimeIdentifier=linux-musl-x64" ;;
+	*) properties="$properties;RuntimeIdentifier=linux-x64" ;;
 	esac
 	echo "<Sample Include=\"$PWD/$(folder_of "$1")/$1.csproj\" AdditionalProperties=\"$properties\" />"
 }
@@ -108,7 +112,7 @@ done
 	echo '</ItemGroup><Target Name="Publish">'
 	for target in Restore Publish; do # each evaluates the projects anew: the second one with what the first one has written
 		echo "<MSBuild Projects=\"@(Sample)\" Targets=\"$target\" BuildInParallel=\"true\"" \
-			"Properties=\"Configuration=Release;RuntimeIdentifier=linux-x64;_IsPublishing=true;$sparing;MSBuildRestoreSessionId=$target\" />"
+			"Properties=\"Configuration=Release;_IsPublishing=true;$sparing;MSBuildRestoreSessionId=$target\" />"
 	done
 	echo '</Target></Project>'
 } > "$list"
