@@ -2,8 +2,8 @@
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
 # into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
 # ahead of time for one framework, into build/apps/native/. AsyncRuntime is for .NET 11 alone. All in one run of MSBuild: most of what a run takes is its
-# beginning.
-# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0]     --app all: every one
+# beginning. What is for Alpine starts here with the help of tests/lib/platforms.py.
+# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0 net10.0-musl net11.0-musl]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
 apps=

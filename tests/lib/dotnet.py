@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from tests.lib import musl, proc
+from tests.lib import platforms, proc
 
 EVERY = bool(os.environ.get("DRDOTNET_EVERY_RUNTIME"))
 FRAMEWORKS = ("net8.0", *(("net9.0",) if EVERY else ()), "net10.0", "net11.0")  # 9, which .NET does not maintain, only where it tells apart
@@ -20,8 +20,9 @@ HTTP_LOAD = os.path.join(proc.ROOT, "build/release/tests/http-load")
 
 def path(framework, app="Checkout"):
     """The published application, published now when it is not there yet."""
+    framework = platforms.framework(framework)
     place = {"Checkout": "build/apps", "names": "build/apps-names"}.get(app, "build/apps/" + app)
-    return _published(os.path.join(proc.ROOT, place, framework, app), app, framework)
+    return platforms.started(_published(os.path.join(proc.ROOT, place, framework, app), app, framework))
 
 
 def native_path():
@@ -44,9 +45,8 @@ class App(proc.Process):
     def __init__(self, load, framework, folder, arguments=(), env=None, prefix=(), cwd=proc.ROOT, **popen):
         os.makedirs(folder, exist_ok=True)
         words = [*prefix, path(framework, self.NAME), load, *arguments]
-        self.keeps_library = musl.is_musl(framework)
         super().__init__(words, log=os.path.join(folder, "app-%s-%s-%d.log" % (load, framework, time.monotonic_ns())),
-                         env={**(musl.environment() if self.keeps_library else {}), **(env or {})}, cwd=cwd, **popen)
+                         env=env, cwd=cwd, **popen)
         try:
             self.wait_log(r'^\{"ready":true.*\n', 30)  # the whole line: details may be long
         except BaseException:
@@ -243,7 +243,6 @@ class Traces:
     def __init__(self, app):
         self.pid = app.pid
         self.maps = self._maps()
-        self.kept = [m for m in self.maps if musl.LIBRARY.search(m)] if getattr(app, "keeps_library", False) else []
         self.threads = {t: _comm(self.pid, t) for t in os.listdir("/proc/%d/task" % self.pid)}
         self.descriptors = self._descriptors()
         self.files = _tree(app.tmp)
@@ -266,7 +265,7 @@ class Traces:
         threads and the files that it maps come and go, and the application starts a thread of its own after it has said that it is ready,
         so only what can be ours counts there."""
         kinds = {
-            "maps": sorted(m for m in self.maps - before.maps - set(self.kept[:1]) if proc.is_ours(m) or m.endswith("(deleted)")),
+            "maps": platforms.without_kept(sorted(m for m in self.maps - before.maps if proc.is_ours(m) or m.endswith("(deleted)"))),
             "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
             "descriptors": sorted(v for k, v in self.descriptors.items()
                                   if k not in before.descriptors and not v.startswith(proc.ROOT + "/build/apps/") and
