@@ -163,6 +163,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	int tmp = open_tmp_for_attach(t, &variables, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
+	a->library_bytes = a->stage.mapped_bytes;
 	STEP("staged");
 	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);
 	if (!a->channel) {
@@ -204,6 +205,8 @@ static bool stays_unused(const struct target *t)
 static int wait_unmapped(const struct session_attach *a, const struct target *t, uint32_t *left, struct err *e)
 {
 	int64_t began_ms = clock_mono_ms(), ran_ms = began_ms; /* when it was seen last that the process can run */
+	if (target_has_musl(t) && t->mode != AGENT_MODE_HOST_PID)
+		*left |= CHANNEL_LEFT_UNUSED; /* which is not seen */
 	while (target_alive(t) && stage_library_mapped(t, a->stage.library_name)) {
 		int64_t now_ms = clock_mono_ms();
 		if (stays_unused(t)) {

@@ -152,6 +152,7 @@ static int stage_into(const struct target *t, struct buf *library, struct stage 
 	if (make_stage_folder(t, s, e) < 0)
 		return -1;
 	snprintf(s->library_name, sizeof s->library_name, "libdrdotnet-%s.so", hash);
+	s->mapped_bytes = named_library_mapped_bytes((uint8_t *)library->data, library->len);
 	s->is_named = target_has_musl(t) && named_library_make((uint8_t *)library->data, library->len, s->library_name);
 	if (write_library(t, s, library, e) < 0)
 		return -1;

@@ -29,6 +29,7 @@ struct session_facts {
 	struct limits limits;    /* that it reached */
 	struct session_cost cost;
 	uint32_t left;           /* enum channel_left: what stays of it in the process */
+	int64_t kept_library_bytes; /* of the library, which a C library that unmaps none keeps mapped until the process ends; 0: it is not there */
 };
 
 void session_facts_copy(struct session_facts *out, const struct session_facts *from);

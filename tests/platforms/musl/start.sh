@@ -3,4 +3,4 @@
 libraries=$(readlink -f "$0")
 libraries=${libraries%/tests/platforms/*}/build/release/tests/musl
 folder=${0%/*}
-exec env LD_LIBRARY_PATH="$libraries" LD_PRELOAD="$libraries/libshim.so" "${folder%/*}/${0##*/}" "$@"
+exec env LD_LIBRARY_PATH="$libraries" LD_PRELOAD="$libraries/libshim.so${LD_PRELOAD:+:$LD_PRELOAD}" "${folder%/*}/${0##*/}" "$@"
