@@ -56,7 +56,8 @@ def why_not(platform):
     return "no package source has .NET for %s" % platform if any(map(os.path.exists, marks)) else None
 
 
-def _choose(platform):
+def choose(platform):
+    """For all that is started from now on."""
     global current
     current = platform
 
@@ -70,6 +71,6 @@ class On:
         reason = why_not(cls.platform)
         if reason:
             raise unittest.SkipTest(reason)
-        cls.addClassCleanup(_choose, current)
-        _choose(cls.platform)
+        cls.addClassCleanup(choose, current)
+        choose(cls.platform)
         super().setUpClass()

@@ -103,7 +103,7 @@ class Names(proc.Process):
     def holds_library(self):
         for fd in os.listdir("/proc/%d/fd" % self.pid):
             try:
-                if proc.is_ours(os.readlink("/proc/%d/fd/%s" % (self.pid, fd))):
+                if "libdrdotnet" in os.readlink("/proc/%d/fd/%s" % (self.pid, fd)):
                     return True
             except OSError:
                 continue
