@@ -9,6 +9,7 @@ musl: applications that are published for Alpine, with musl's loader, Debian's l
 import contextlib
 import os
 import re
+import subprocess
 import unittest
 
 from tests.lib import proc
@@ -17,6 +18,19 @@ KEPT = re.compile(r"/\.drdotnet-[0-9a-f]{16}/libdrdotnet-[0-9a-f]{16}\.so \(dele
 MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
 MUSL_SHIM = os.path.join(proc.ROOT, "build/release/tests/musl/libshim.so")
 FRAMEWORKS = {"musl": ("net10.0", "net11.0")}
+NOT_SERVED = os.path.join(proc.ROOT, "build/apps/.not-served-%s")
+NO_PACKAGE = re.compile(r"error NU110[12]")
+# What is tested there: what each profiler tells, and how the library comes and goes.
+APPLICATIONS = ("Checkout", "MemoryApp", "PauseApp", "AllocApp", "ThrowApp", "LockApp", "AsyncApp", "WaitApp", "ThreadApp", "RequestApp", "StackApp", "names")
+TESTS = tuple("tests.system." + name for name in (
+    "allocs.test_allocations.", "exceptions.test_exceptions.", "pauses.test_pauses.", "survivors.test_survivors.", "strings.test_duplicated_strings.",
+    "leak.test_memory_leak.", "walk.test_walk.", "walk.test_late.", "waits.", "deadlocks.test_deadlocks.", "threads.test_threads.",
+    "stucktasks.test_stuck_tasks.", "slowrequests.test_slow_requests.", "slowrequests.test_kinds.", "slowrequests.test_many.", "cpu.test_accuracy.",
+    "cpu.test_stacks.", "profiler.test_library.", "profiler.test_leftovers.", "profiler.test_lease.", "profiler.test_one_after_another."))
+SKIPPED = {"musl": {  # a part of a name: why
+    "Net8": "no .NET 8 is tested on musl", "Net9": "no .NET 9 is tested on musl", "compiled_ahead": "no sample is compiled ahead for musl",
+    "AsyncRuntime": "no sample of it is published for musl",
+}}
 current = os.environ.get("DRDOTNET_PLATFORM", "")
 
 
@@ -48,12 +62,26 @@ def without_kept(maps):
     return [path for path in maps if path not in kept[:1]]
 
 
+def publish(platform, applications, seconds=900):
+    """Those that are not there yet; why they cannot be, or None. Where no package source has the platform's runtime, that is asked once."""
+    names = ["%s-%s" % (name, platform) for name in FRAMEWORKS[platform]]
+    if os.path.exists(NOT_SERVED % platform):
+        return "no package source has .NET for %s" % platform
+    words = [word for app in applications for word in ("--app", app)]
+    done = subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), *words, *names], capture_output=True, text=True,
+                          timeout=proc.patience(seconds))
+    if done.returncode and NO_PACKAGE.search(done.stdout + done.stderr):
+        with open(NOT_SERVED % platform, "w"):
+            pass
+        return "no package source has .NET for %s" % platform
+    return done.stderr[-2000:] or "the applications could not be published" if done.returncode else None
+
+
 def why_not(platform):
     """Why nothing can be tested there; None: it can."""
     if platform == "musl" and not (os.path.exists(MUSL_LOADER) and os.path.exists(MUSL_SHIM)):
         return "no musl-tools (Debian)"
-    marks = [os.path.join(proc.ROOT, "build/apps/.not-served-%s-%s" % (framework, platform)) for framework in FRAMEWORKS[platform]]
-    return "no package source has .NET for %s" % platform if any(map(os.path.exists, marks)) else None
+    return "no package source has .NET for %s" % platform if os.path.exists(NOT_SERVED % platform) else None
 
 
 def choose(platform):

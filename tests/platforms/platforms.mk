@@ -12,3 +12,8 @@ $(MUSL_LIBRARIES)/libshim.so: tests/platforms/musl/shim.c
 	$(Q)musl-gcc -shared -fPIC -nostartfiles -Wl,-soname,ld-linux-x86-64.so.2 -o $(@D)/ld-linux-x86-64.so.2 -x c /dev/null
 	$(Q)musl-gcc -std=gnu11 -O2 $(filter-out -Wmissing-prototypes,$(WARN)) -shared -fPIC -o $@.part $<
 	$(Q)mv -f $@.part $@
+
+.PHONY: platforms
+platforms: setup-test ## what each profiler tells, on another platform: PLATFORM=musl
+	+@$(MAKE) --no-print-directory $(PARALLEL) all test-tools
+	@PYTHONPATH=. nice python3 -u tests/platforms/run.py $(or $(PLATFORM),musl)$(if $(ONLY), --only $(ONLY))
