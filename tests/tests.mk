@@ -73,6 +73,7 @@ setup-test:
 
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh --app all $(FRAMEWORKS)
+	@PYTHONPATH=. python3 -m tests.lib.platforms musl
 
 # what most Python suites drive; tests/run.py has the others built beside the first tests (tests/lib/builds.py)
 test-programs: all

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 import unittest
 
 from tests.lib import proc
@@ -21,6 +22,8 @@ FRAMEWORKS = {"musl": ("net10.0", "net11.0")}
 NOT_SERVED = os.path.join(proc.ROOT, "build/apps/.not-served-%s")
 NO_PACKAGE = re.compile(r"error NU110[12]")
 # What is tested there: what each profiler tells, and how the library comes and goes.
+SUITE = {"musl": {"net10.0": ("Checkout", "AllocApp", "ThrowApp", "MemoryApp", "LockApp", "ThreadApp", "AsyncApp", "RequestApp"),
+                  "net11.0": ("StackApp", "PauseApp", "WaitApp", "names")}}  # of the default suite
 APPLICATIONS = ("Checkout", "MemoryApp", "PauseApp", "AllocApp", "ThrowApp", "LockApp", "AsyncApp", "WaitApp", "ThreadApp", "RequestApp", "StackApp", "names")
 TESTS = tuple("tests.system." + name for name in (
     "allocs.test_allocations.", "exceptions.test_exceptions.", "pauses.test_pauses.", "survivors.test_survivors.", "strings.test_duplicated_strings.",
@@ -62,19 +65,20 @@ def without_kept(maps):
     return [path for path in maps if path not in kept[:1]]
 
 
-def publish(platform, applications, seconds=900):
-    """Those that are not there yet; why they cannot be, or None. Where no package source has the platform's runtime, that is asked once."""
-    names = ["%s-%s" % (name, platform) for name in FRAMEWORKS[platform]]
-    if os.path.exists(NOT_SERVED % platform):
-        return "no package source has .NET for %s" % platform
-    words = [word for app in applications for word in ("--app", app)]
-    done = subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), *words, *names], capture_output=True, text=True,
-                          timeout=proc.patience(seconds))
-    if done.returncode and NO_PACKAGE.search(done.stdout + done.stderr):
-        with open(NOT_SERVED % platform, "w"):
-            pass
-        return "no package source has .NET for %s" % platform
-    return done.stderr[-2000:] or "the applications could not be published" if done.returncode else None
+def publish(platform, wanted, seconds=900):
+    """{framework: applications}, those that are not there yet; why they cannot be, or None. Where no package source has the platform's runtime, that is
+    asked once."""
+    for name, applications in wanted.items():
+        words = [word for app in applications for word in ("--app", app)]
+        done = subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), *words, "%s-%s" % (name, platform)], capture_output=True, text=True,
+                              timeout=proc.patience(seconds))
+        if done.returncode and NO_PACKAGE.search(done.stdout + done.stderr):
+            with open(NOT_SERVED % platform, "w"):
+                pass
+            return why_not(platform)
+        if done.returncode:
+            return done.stderr[-2000:] or "the applications for %s could not be published" % platform
+    return None
 
 
 def why_not(platform):
@@ -90,15 +94,32 @@ def choose(platform):
     current = platform
 
 
+def only(*names):
+    """Of a class of tests, these alone."""
+    def choice(cls):
+        for name in dir(cls):
+            if name.startswith("test_") and name not in names:
+                setattr(cls, name, None)
+        return cls
+    return choice
+
+
 class On:
     """Of a class of tests, before all others."""
     platform = ""
 
     @classmethod
     def setUpClass(cls):
-        reason = why_not(cls.platform)
+        reason = why_not(cls.platform) or publish(cls.platform, SUITE[cls.platform])
         if reason:
             raise unittest.SkipTest(reason)
         cls.addClassCleanup(choose, current)
         choose(cls.platform)
         super().setUpClass()
+
+
+if __name__ == "__main__":
+    for one in sys.argv[1:]:
+        why = why_not(one) or publish(one, SUITE[one])
+        if why:
+            print("no applications for %s: %s" % (one, why))

@@ -27,7 +27,8 @@ def main():
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--jobs", type=int)
     options = options.parse_args()
-    reason = platforms.publish(options.platform, platforms.APPLICATIONS) or platforms.why_not(options.platform)
+    reason = platforms.why_not(options.platform) or platforms.publish(
+        options.platform, {name: platforms.APPLICATIONS for name in platforms.FRAMEWORKS[options.platform]})
     if reason:
         print("nothing is tested on %s: %s" % (options.platform, reason))
         return 1
