@@ -10,7 +10,6 @@ from tests.system.deadlocks import test_deadlocks
 from tests.system.exceptions import test_exceptions
 from tests.system.pauses import test_pauses
 from tests.system.profiler import test_leftovers
-from tests.system.slowrequests import test_slow_requests
 from tests.system.stucktasks import test_stuck_tasks
 from tests.system.survivors import test_survivors
 from tests.system.threads import test_threads
@@ -71,11 +70,6 @@ class Threads(Musl, test_threads.Net10):
 
 @platforms.only("test_many_at_one_await_and_one_at_another")
 class StuckTasks(Musl, test_stuck_tasks.Net10):
-    pass
-
-
-@platforms.only("test_counts_and_latencies")
-class SlowRequests(Musl, test_slow_requests.Net10):
     pass
 
 
