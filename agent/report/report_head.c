@@ -61,8 +61,8 @@ void report_head_collections(const struct session_facts *f, const char *before, 
 void report_head_kept(const struct session_facts *f, const char *before, struct buf *out)
 {
 	if (f->kept_library_bytes > 0)
-		buf_printf(out, "%sthe profiler's library stays mapped, inactive, %lld KiB, until the process ends: the C library of Alpine (musl) unmaps none", before,
-			   (long long)(f->kept_library_bytes + 1023) / 1024);
+		buf_printf(out, "%sthe profiler's library stays mapped, inactive, %lld KiB, until the process ends: the C library of Alpine (musl) unmaps "
+			   "none", before, (long long)(f->kept_library_bytes + 1023) / 1024);
 }
 
 static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)

@@ -241,8 +241,7 @@ void attached_session_detach(struct attached_session *s)
 		s->out->left_behind = true;
 	}
 	if (*session_ending_left(stats.left))
-		LOG_WARN("session", "the library could not undo all of what it did", LOG_S("left", session_ending_left(stats.left) + 2),
-			 LOG_I("pid", s->q->target->pid));
+		LOG_WARN("session", "the library could not undo all", LOG_S("left", session_ending_left(stats.left) + 2), LOG_I("pid", s->q->target->pid));
 	add_stats(&s->stats, &stats);
 	s->code = (struct code_client){0}; /* of a channel that is no more */
 }

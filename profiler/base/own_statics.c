@@ -39,7 +39,8 @@ struct whole_pages {
 
 static struct whole_pages pages_of_zeroes(void)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)__bss_start + (page - 1)) / page * page, to = (uintptr_t)_end / page * page;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), to = (uintptr_t)_end / page * page;
+	uintptr_t from = ((uintptr_t)__bss_start + (page - 1)) / page * page; /* no wrap: no page has no bytes */
 
 	return from < to ? (struct whole_pages){(char *)from, (char *)to} : (struct whole_pages){_end, _end};
 }

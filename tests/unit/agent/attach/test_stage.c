@@ -189,28 +189,6 @@ Test(stage, sweeps_what_a_killed_agent_left)
 	stage_remove(&mapped, NULL);
 }
 
-/* There a library that is mapped may have come and gone; the one that is in use holds its file. */
-Test(stage, sweeps_what_musl_keeps_mapped)
-{
-	struct stage dead;
-	char path[1200], maps[64], line[512];
-	cr_assert_eq(stage_prepare(&target, library, &dead, NULL), 0);
-	cr_expect_not(dead.is_named, "glibc unmaps it");
-	flock(dead.dir_fd, LOCK_UN); /* what the kernel does when the agent dies */
-	snprintf(maps, sizeof maps, "%d/maps", target.pid);
-	snprintf(line, sizeof line, "7f00-7f01 r-xp 00000000 fe:00 9 %s\n", dead.library_inner);
-	fake_text(&proc, maps, line);
-	target.rid = mem_strdup("linux-musl-x64");
-	snprintf(path, sizeof path, "%s/%s/%s", tmp, dead.dir_name, dead.library_name);
-	int held = open(path, O_RDONLY | O_CLOEXEC); /* what the library does */
-	cr_assert_eq(flock(held, LOCK_SH), 0);
-	cr_expect_eq(stage_sweep(&target, 0, NULL), 0, "it is in use");
-	close(held);
-	cr_expect_eq(stage_sweep(&target, 0, NULL), 1);
-	cr_expect_eq(entries(tmp), 0);
-	stage_remove(&dead, NULL);
-}
-
 /* By its lock: of this process's map nothing is known. */
 Test(stage, sees_a_library_that_is_still_there)
 {

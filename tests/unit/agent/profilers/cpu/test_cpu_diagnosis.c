@@ -366,7 +366,7 @@ Test(cpu_diagnosis, says_what_musl_keeps_of_the_library)
 		struct session_facts f = {.kept_library_bytes = bytes};
 		buf_init(&b, 256);
 		report_head_kept(&f, "; ", &b);
-		cr_expect_str_eq(buf_str(&b), bytes ? "; the profiler's library stays mapped, inactive, 228 KiB, until the process ends: the C library of Alpine (musl) "
-						      "unmaps none" : "");
+		cr_expect_str_eq(buf_str(&b), bytes ? "; the profiler's library stays mapped, inactive, 228 KiB, until the process ends: the C library of "
+						      "Alpine (musl) unmaps none" : "");
 	}
 }
