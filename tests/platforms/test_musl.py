@@ -9,7 +9,7 @@ from tests.system.cpu import test_stacks
 from tests.system.deadlocks import test_deadlocks
 from tests.system.exceptions import test_exceptions
 from tests.system.pauses import test_pauses
-from tests.system.profiler import test_leftovers
+from tests.system.profiler import test_leftovers, tools
 from tests.system.stucktasks import test_stuck_tasks
 from tests.system.survivors import test_survivors
 from tests.system.threads import test_threads
@@ -20,12 +20,20 @@ class Musl(platforms.On):
     platform = "musl"
 
 
-@platforms.only("test_five_sessions_leave_one_library")
 class Kept(Musl, unittest.TestCase):
     def test_five_sessions_leave_one_library(self):
         first, last = (list(copies.values()) for copies in kept.run("net10.0", 5))
         self.assertLess(first[0]["mapped_kb"], 512)
         self.assertLessEqual(last[0]["dirty_kb"], first[0]["dirty_kb"] + 8, "its tables are given back")
+
+    def test_a_name_that_is_not_loaded_harms_nothing(self):
+        """The agent asks for it where it sees nothing of the process."""
+        with tools.Names("net11.0", "idle") as app, tools.Driver(app) as driver:
+            refused = driver.try_to("attach libdrdotnet-0123456789abcdef.so")
+            self.assertEqual((refused["ok"], refused["code"] & 0xffffffff), (False, 0x8007007e), refused)
+            driver.attach()
+            driver("detach")
+            app.wait_unmapped(5)
 
 
 @platforms.only("test_on_net11")
