@@ -15,6 +15,7 @@
 #include "profiler/clr/module_guard.h"
 #include "profiler/base/now.h"
 #include "profiler/base/own_file.h"
+#include "profiler/base/own_statics.h"
 #include "profiler/base/own_thread.h"
 #include "profiler/base/pause_watch.h"
 #include "profiler/names/resolver.h"
@@ -27,7 +28,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define STACK_BYTES (128 * 1024) /* of our thread: musl's default would be 128 KiB, glibc's 8 MiB */
@@ -38,11 +38,10 @@
 #define BUSY_MS 2000
 #define TICK_MS 50
 #define STOPS_TICK_MS 200
-#define LARGEST_PAGE ((uintptr_t)65536) /* of the kernels of both architectures */
 
 enum session_state { IDLE, ACTIVE, LEAVING };
 
-static _Atomic int state __attribute__((section(".data"))); /* not among what release_memory() takes away */
+static _Atomic int state OWN_KEPT = IDLE;
 static _Atomic bool complete;
 static bool beside; /* another profiler: for notifications only */
 static void *info;
@@ -54,7 +53,6 @@ static uint32_t left; /* enum channel_left */
 static struct lease lease;
 /* The linker's: */
 extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-extern char __bss_start[] __attribute__((visibility("hidden")));
 
 static struct channel_account account(void)
 {
@@ -412,17 +410,6 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 	return error ? hr_of_errno(error) : COR_S_OK;
 }
 
-/* musl never unmaps a library: there the next session finds this one, or another file is mapped beside it. What stays then is at
- * least not memory: the pages of the tables, whose content zeroes are a beginning for all of them. */
-static void release_memory(void)
-{
-	uintptr_t from = ((uintptr_t)__bss_start + (LARGEST_PAGE - 1)) / LARGEST_PAGE * LARGEST_PAGE;
-	uintptr_t to = (uintptr_t)_end / LARGEST_PAGE * LARGEST_PAGE;
-
-	if (from < to)
-		madvise((void *)from, to - from, MADV_DONTNEED);
-}
-
 static void close_session(void)
 {
 	pause_watch_reset(0, -1);
@@ -434,7 +421,7 @@ static void close_session(void)
 	cor_release(info);
 	info = NULL;
 	gc_watch_reset();
-	release_memory();
+	own_statics_release();
 	atomic_store(&state, IDLE);
 	own_file_unlock();
 }
@@ -448,8 +435,9 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 		return COR_E_INVALIDARG;
 	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
 		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
+	own_statics_renew();
 	atomic_store(&complete, false);
-	own_file_lock();
+	own_file_lock(d.path.data, d.path.len);
 	beside = notification_only;
 	io.fd = io.give_up_fd = io.passed_fd = -1;
 	resolver_reset();

@@ -2,10 +2,11 @@ PROFILER_SRC := $(sort $(wildcard profiler/*.c profiler/*/*.c))
 
 # The library is loaded into processes of any libc: nothing linked, no symbol that only one libc has (fortified calls, stack
 # protector, C99 scanf), no thread-local storage, no outline atomics. Its symbols are resolved by the process it is loaded into.
+# Of its name and its search path the agent makes, in the file for a process with musl, a need for itself (agent/attach/named_library.h).
 PROFILER_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffunction-sections -fno-omit-frame-pointer -fno-stack-protector \
 	-U_FORTIFY_SOURCE -fno-plt $(WARN)
 PROFILER_LDFLAGS := -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack -Wl,--gc-sections -Wl,--hash-style=both \
-	-Wl,--version-script=profiler/exports.map
+	-Wl,--version-script=profiler/exports.map -Wl,-soname,libdrdotnet-0000000000000000.so -Wl,-rpath,'$$ORIGIN'
 PROFILER_CC := $(if $(filter fuzz,$(FLAVOUR)),gcc,$(CC))
 PROFILER_CFLAGS += $(if $(filter aarch64%,$(CROSS)),-mno-outline-atomics)
 # For tests: a process that is to load it preloads the runtimes of both sanitizers. It is not where a program finds its library by itself.

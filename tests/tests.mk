@@ -46,6 +46,7 @@ $(ILL_MACHINE): tests/helpers/ill_machine.c
 include tests/system/profiler/tests.mk
 include tests/resilience/failures/failures.mk
 include tests/resilience/soak/soak.mk
+include tests/platforms/platforms.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools
@@ -72,6 +73,7 @@ setup-test:
 
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh --app all $(FRAMEWORKS)
+	@PYTHONPATH=. python3 -m tests.lib.platforms musl
 
 # what most Python suites drive; tests/run.py has the others built beside the first tests (tests/lib/builds.py)
 test-programs: all

@@ -27,7 +27,8 @@
 #define STALLED_MS 3000         /* no wait of an agent that runs ends so late after its deadline */
 #define STOPPED_PATIENCE_MS 500 /* for a process that cannot run now: it may go on at once */
 
-static int ask_attach_once(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
+/* `library`: its path in the process, or the name of one that is loaded there. */
+static int ask_for_library(struct session_attach *a, const struct target *t, const char *library, int64_t deadline_ms, struct err *e)
 {
 	uint8_t data[512];
 	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
@@ -39,8 +40,28 @@ static int ask_attach_once(struct session_attach *a, const struct target *t, int
 		return -1;
 	STEP("attach-connected");
 	a->asked = true;
-	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), a->stage.library_inner, data, (size_t)len, ATTACH_TIMEOUT_MS,
-			       deadline_ms, e);
+	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), library, data, (size_t)len, ATTACH_TIMEOUT_MS, deadline_ms, e);
+}
+
+/* Whether an earlier session may have left it there. Where nothing is seen of the process, the runtime has to be asked. */
+static bool may_be_loaded(const struct session_attach *a, const struct target *t)
+{
+	return a->stage.is_named && (t->mode != AGENT_MODE_HOST_PID || stage_library_mapped(t, a->stage.library_name));
+}
+
+/* A copy that is loaded serves again: the process gets no second one. One that does not answer is left alone, and the file that is staged is loaded. */
+static int ask_attach_once(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	struct err why = ERR_INIT;
+	if (may_be_loaded(a, t) && ask_for_library(a, t, a->stage.library_name, deadline_ms, &why) == 0)
+		return 0;
+	if (why.kind == ERR_TIMEOUT) {
+		*e = why;
+		return -1;
+	}
+	if (why.kind)
+		LOG_DEBUG("session", "no library that is loaded serves again", LOG_S("why", why.message));
+	return ask_for_library(a, t, a->stage.library_inner, deadline_ms, e);
 }
 
 /* A runtime that has just been let go takes no profiler for some moments. */
@@ -142,6 +163,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	int tmp = open_tmp_for_attach(t, &variables, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
+	a->library_bytes = a->stage.mapped_bytes;
 	STEP("staged");
 	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);
 	if (!a->channel) {
@@ -176,13 +198,15 @@ failed:
 /* musl unmaps no library: there it is out of the process when it has let go of its own file. */
 static bool stays_unused(const struct target *t)
 {
-	return t->rid && strstr(t->rid, "-musl-") && t->mode == AGENT_MODE_HOST_PID && !stage_library_serves(t);
+	return target_has_musl(t) && t->mode == AGENT_MODE_HOST_PID && !stage_library_serves(t);
 }
 
 /* Waits until the library is out of the process, as far as can be seen. */
 static int wait_unmapped(const struct session_attach *a, const struct target *t, uint32_t *left, struct err *e)
 {
 	int64_t began_ms = clock_mono_ms(), ran_ms = began_ms; /* when it was seen last that the process can run */
+	if (target_has_musl(t) && t->mode != AGENT_MODE_HOST_PID)
+		*left |= CHANNEL_LEFT_UNUSED; /* which is not seen */
 	while (target_alive(t) && stage_library_mapped(t, a->stage.library_name)) {
 		int64_t now_ms = clock_mono_ms();
 		if (stays_unused(t)) {

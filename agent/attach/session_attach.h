@@ -19,6 +19,7 @@ typedef void session_channel_fn(void *ctx, struct profiler_channel *ch);
 struct session_attach {
 	struct stage stage;
 	struct profiler_channel *channel; /* NULL: not attached */
+	uint64_t library_bytes;           /* of the library's file that are mapped in a process */
 	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
 	struct channel_pause pause;       /* after the end: what it held for longer than the budget; kind 0: nothing */
 	bool lapsed;                      /* after the end: it had left because the agent did not run */

@@ -1,5 +1,6 @@
 #include "agent/attach/stage.h"
 
+#include "agent/attach/named_library.h"
 #include "agent/attach/stage_sweep.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
@@ -141,7 +142,7 @@ static int write_library(const struct target *t, struct stage *s, const struct b
 	return 0;
 }
 
-static int stage_into(const struct target *t, const struct buf *library, struct stage *s, struct err *e)
+static int stage_into(const struct target *t, struct buf *library, struct stage *s, struct err *e)
 {
 	char hash[HASH_HEX + 1];
 	if (sha256_digits(library->data, library->len, hash, HASH_HEX, e) < 0)
@@ -151,6 +152,8 @@ static int stage_into(const struct target *t, const struct buf *library, struct 
 	if (make_stage_folder(t, s, e) < 0)
 		return -1;
 	snprintf(s->library_name, sizeof s->library_name, "libdrdotnet-%s.so", hash);
+	s->mapped_bytes = named_library_mapped_bytes((uint8_t *)library->data, library->len);
+	s->is_named = target_has_musl(t) && named_library_make((uint8_t *)library->data, library->len, s->library_name);
 	if (write_library(t, s, library, e) < 0)
 		return -1;
 	s->dir_inner = mem_printf("%s/%s", strcmp(t->tmp_inner, "/") == 0 ? "" : t->tmp_inner, s->dir_name);

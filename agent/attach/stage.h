@@ -17,6 +17,8 @@ struct stage {
 	char *library_inner;  /* the library as the process sees it */
 	char library_name[40];
 	bool has_library;
+	uint64_t mapped_bytes; /* of the library's file, in a process that has loaded it */
+	bool is_named;        /* once loaded, it is found again by `library_name` alone (agent/attach/named_library.h) */
 };
 
 /* Makes the session's folder, after removing what killed sessions left in this process's temporary folder. */

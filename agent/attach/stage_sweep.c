@@ -113,10 +113,11 @@ static int open_held(int dir_fd, const char *name)
 	return fd < 0 || stage_library_gone(fd) ? -1 : steal_fd(&fd);
 }
 
+/* What is mapped tells nothing where nothing is ever unmapped. */
 static bool is_in_process(const struct target *t, int dir_fd, const char *library_name)
 {
 	AUTO_FD int held = open_held(dir_fd, library_name);
-	return held >= 0 || (t->mode == AGENT_MODE_HOST_PID && stage_library_mapped(t, library_name));
+	return held >= 0 || (t->mode == AGENT_MODE_HOST_PID && !target_has_musl(t) && stage_library_mapped(t, library_name));
 }
 
 static DIR *read_folder(int dir_fd)

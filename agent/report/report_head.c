@@ -58,6 +58,13 @@ void report_head_collections(const struct session_facts *f, const char *before, 
 			   size_text_plural(c->blocking_collections, "", "s"), (double)c->blocking_collections_us / 1000.0);
 }
 
+void report_head_kept(const struct session_facts *f, const char *before, struct buf *out)
+{
+	if (f->kept_library_bytes > 0)
+		buf_printf(out, "%sthe profiler's library stays mapped, inactive, %lld KiB, until the process ends: the C library of Alpine (musl) unmaps "
+			   "none", before, (long long)(f->kept_library_bytes + 1023) / 1024);
+}
+
 static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)
 {
 	if (n && out->len + strlen(before) + n <= DIAGNOSIS_MAX_BYTES) {
@@ -219,6 +226,8 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	jsonw_integer(w, "blockingCollections", x->cost.blocking_collections);
 	jsonw_integer(w, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
 	put_left_json(x->left, w);
+	if (x->kept_library_bytes)
+		jsonw_integer(w, "keptLibraryBytes", x->kept_library_bytes);
 	jsonw_end(w);
 	jsonw_end(w);
 	buf_putc(&f->text, '\n');

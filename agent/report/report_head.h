@@ -32,6 +32,9 @@ void report_head_pause(const struct session_facts *f, struct buf *out);
  * where there were none. */
 void report_head_collections(const struct session_facts *f, const char *before, struct buf *out);
 
+/* Appends what stays of the library in the process, where its C library unmaps none; nothing elsewhere. */
+void report_head_kept(const struct session_facts *f, const char *before, struct buf *out);
+
 /* report.json: all up to the diagnosis, with `finding`, a word of the profiler's own. The diagnosis is left open: the profiler may add members to it,
  * ends it with json_end(), and writes members of the report. end: the limits that were reached, the cost, and the end of the file. */
 void report_head_json_begin(const struct report_head *h, const char *finding, struct report_file *f);

@@ -31,6 +31,7 @@ struct session_facts {
 	struct engine_support engines; /* what cannot be relied on in this process, and why */
 	struct session_cost cost;
 	uint32_t left;           /* enum channel_left: what stays of it in the process */
+	int64_t kept_library_bytes; /* of the library, which a C library that unmaps none keeps mapped until the process ends; 0: it is not there */
 };
 
 void session_facts_copy(struct session_facts *out, const struct session_facts *from);

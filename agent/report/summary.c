@@ -134,8 +134,10 @@ static void put_summary_cost(const struct session_facts *f, const char *work, st
 	buf_puts(out, "\nCost: ");
 	report_head_pause(f, out);
 	report_head_collections(f, "; ", out);
-	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s%s.\n", (long long)f->cost.added_cpu_ms,
+	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s%s", (long long)f->cost.added_cpu_ms,
 		   (long long)f->cost.agent_cpu_ms, work ? "; " : "", work ? work : "");
+	report_head_kept(f, "; ", out);
+	buf_puts(out, ".\n");
 }
 
 static void put_summary_subject(const struct report_head *h, struct buf *out)

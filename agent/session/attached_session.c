@@ -239,9 +239,8 @@ void attached_session_detach(struct attached_session *s)
 		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
 		s->out->left_behind = true;
 	}
-	if (*session_ending_left(stats.left & ~(uint32_t)CHANNEL_LEFT_UNUSED))
-		LOG_WARN("session", "the library could not undo all of what it did", LOG_S("left", session_ending_left(stats.left) + 2),
-			 LOG_I("pid", s->q->target->pid));
+	if (*session_ending_left(stats.left))
+		LOG_WARN("session", "the library could not undo all", LOG_S("left", session_ending_left(stats.left) + 2), LOG_I("pid", s->q->target->pid));
 	add_stats(&s->stats, &stats);
 	s->code = (struct code_client){0}; /* of a channel that is no more */
 }
@@ -342,6 +341,7 @@ static void fill_session_facts(struct attached_session *s)
 	f->cost.blocking_collections = (int64_t)s->stats.collections;
 	f->cost.blocking_collections_us = (int64_t)(s->stats.collections_ns / 1000);
 	f->left = s->stats.left;
+	f->kept_library_bytes = f->left & CHANNEL_LEFT_UNUSED ? (int64_t)s->attach.library_bytes : 0;
 	s->out->cost = f->cost;
 }
 

@@ -81,7 +81,5 @@ const char *session_ending_left(uint32_t left)
 	if (left & CHANNEL_LEFT_MAPPED)
 		return "; the library's code stays mapped in the process until it ends, without a thread: a thread or another party's signal handler "
 		       "may still enter it";
-	if (left & CHANNEL_LEFT_UNUSED)
-		return "; the library stays mapped, inactive, until the process ends: the C library of Alpine (musl) unmaps none";
 	return "";
 }

@@ -47,7 +47,7 @@ struct session_ending_words session_ending_words(enum session_ending how, bool a
 #define SESSION_ENDING_EXIT_SIZE 64
 const char *session_ending_exit(const struct exit_status *exit, char text[SESSION_ENDING_EXIT_SIZE]);
 
-/* What is said in addition of what the library could not undo (enum channel_left), "; ..."; "": nothing was left. Static. */
+/* What is said in addition of what the library could not undo (enum channel_left), "; ..."; "": nothing was left that does anything. Static. */
 const char *session_ending_left(uint32_t left);
 
 #endif

@@ -1,5 +1,6 @@
 #include "agent/stacks/code_bodies.h"
 
+#include "agent/symbols/code_end.h"
 #include "agent/symbols/unwind_table.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -73,12 +74,16 @@ static void take_native(struct code_bodies *b, struct ip_entry *x, const struct 
 	uint32_t file = 0;
 	uint64_t image = frame_namer_image(places, x->ip, &file);
 	const struct unwind_table *t = find_unwind_table(b, image, file);
+	x->guessed = false;
 	bool known = t && unwind_table_frame(t, x->ip, read_code_fully, b, &x->leaf);
 	x->code = IP_CODE_KNOWN;
-	x->guessed = READS_TABLES && !known;
-	if (!known)
-		x->leaf = code_frame_by_pointer;
 	x->call = x->leaf;
+	x->searched = false;
+	if (known)
+		return;
+	x->leaf = x->call = code_frame_by_pointer;
+	x->searched = image && code_end_frame(x->ip, read_code_fully, b, &x->leaf) && code_end_frame(x->ip + 1, read_code_fully, b, &x->call);
+	x->guessed = READS_TABLES && !x->searched;
 }
 
 static void take_managed(const struct code_bodies *b, struct ip_entry *x, const struct channel_code_body *body)

@@ -37,6 +37,7 @@ struct ip_entry {
 	enum ip_code code;
 	bool wanted;              /* is in a question that is being put together */
 	bool guessed;             /* nothing tells how its caller is found: by a frame pointer, which it may not keep */
+	bool searched;            /* its frame is what its code does until it returns; right if what it then returns to is behind a call */
 	bool after_call;          /* what ends at `ip` is a call: the byte behind may be returned to */
 	struct code_frame leaf;   /* of a thread that is about to run the instruction at `ip` */
 	struct code_frame call;   /* of one that returns to the byte behind `ip` */

@@ -11,6 +11,9 @@ struct walk {
 	bool leaf;
 	size_t matched; /* so many addresses of the kernel's chain have been met */
 	bool astray;    /* the frame pointer was in other use: what the kernel found by it is nothing */
+	bool searched;  /* the step that is being made goes where its code was seen to return to: what is there has to be behind a call */
+	struct code_registers before; /* that step */
+	bool astray_before;
 	bool guessed;   /* the step that is being made follows a frame pointer that may be none */
 	bool unsure;    /* one did, and met code that may be returned to */
 	bool certain;   /* one did not */
@@ -92,6 +95,19 @@ static void end_at(struct walk *w, enum code_step step)
 	}
 }
 
+/* Behind a call that does not return lies another function: as if nothing had been seen there. */
+static bool step_by_pointer_instead(struct walk *w)
+{
+	w->searched = false;
+	w->guessed = true;
+	w->r = w->before;
+	w->astray = w->astray_before;
+	enum code_step step = code_frame_step(&code_frame_by_pointer, &w->r, read_stack, (void *)w->source);
+	if (step != CODE_STEP_CALLER)
+		end_at(w, step);
+	return step == CODE_STEP_CALLER;
+}
+
 /* One frame. false: that was the last. */
 static bool walk_frame(struct walk *w)
 {
@@ -106,6 +122,9 @@ static bool walk_frame(struct walk *w)
 		out->wanted = i;
 		return false;
 	}
+	if (w->searched && !w->table->items[i].after_call)
+		return step_by_pointer_instead(w);
+	w->searched = false;
 	if (w->guessed && !w->table->items[i].after_call) {
 		end_at(w, CODE_STEP_BROKEN);
 		return false;
@@ -120,9 +139,14 @@ static bool walk_frame(struct walk *w)
 		f = frame_of_stub(w, &out->wanted);
 	if (out->wanted != INDEX_NONE)
 		return false;
+	w->astray_before = w->astray;
 	w->astray |= f->kind == CODE_FRAME_FRAMELESS && f->fp_at != CODE_FRAME_NO_FP;
+	w->searched = code == IP_CODE_KNOWN && w->table->items[i].searched;
+	w->before = w->r;
 	enum code_step step = code_frame_step(f, &w->r, read_stack, (void *)w->source);
 	w->leaf = false;
+	if (w->searched && step != CODE_STEP_CALLER)
+		return step_by_pointer_instead(w);
 	w->certain |= !w->guessed;
 	if (step != CODE_STEP_CALLER)
 		end_at(w, step);

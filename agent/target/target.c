@@ -208,6 +208,11 @@ struct cgroup_owner target_cgroup(const struct target *t)
 }
 
 /* What the agent itself lacks says nothing of the process. */
+bool target_has_musl(const struct target *t)
+{
+	return t->rid && strstr(t->rid, "-musl-");
+}
+
 bool target_alive(const struct target *t)
 {
 	struct err e = ERR_INIT;

@@ -106,6 +106,9 @@ struct cgroup_owner target_cgroup(const struct target *t);
 /* Still the same process? false when it ended or the pid was reused. */
 bool target_alive(const struct target *t);
 
+/* Is its C library musl (Alpine), as its runtime says? It never unmaps a library. */
+bool target_has_musl(const struct target *t);
+
 /* Can it not run now: stopped by a signal or a tracer, or its control group frozen? in shared tmp mode only the latter can be seen. */
 bool target_stopped(const struct target *t);
 

@@ -5,9 +5,11 @@
 #define DRDOTNET_OWN_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Where the file is gone or cannot be locked, nobody learns anything. */
-void own_file_lock(void);
+/* The one that this session has staged, beside the channel's socket: what musl keeps mapped was loaded from another one, which is gone. Where the
+ * file is gone or cannot be locked, nobody learns anything. */
+void own_file_lock(const char *socket_path, size_t len);
 void own_file_unlock(void);
 /* Own thread, or CLR callback of the detach: the runtime's unloading leaves the library mapped from here on, for good. false: that cannot be
  * had. */

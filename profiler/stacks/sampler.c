@@ -7,6 +7,7 @@
 #include "profiler/stacks/frame_walk.h"
 #include "profiler/stacks/hijacks.h"
 #include "profiler/base/now.h"
+#include "profiler/base/own_statics.h"
 #include "profiler/base/pause_watch.h"
 #include "profiler/clr/runtime_signal.h"
 #include "profiler/stacks/sample_ring.h"
@@ -29,8 +30,8 @@ static _Atomic bool on;
 static _Atomic bool stack_missing; /* a handler met a stack that the map does not have */
 static _Atomic uint64_t taken;
 /* The runtime's. Not among what a session gives back: a handler of others, put before ours, may go on to call ours. */
-static struct sigaction before __attribute__((section(".data")));
-static bool chained __attribute__((section(".data"))); /* there is such a one */
+static struct sigaction before OWN_KEPT = {0};
+static bool chained OWN_KEPT = false; /* there is such a one */
 static int signo;
 static uint32_t hertz;
 static uint64_t map_read_ns;

@@ -2,8 +2,8 @@
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
 # into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
 # ahead of time for one framework, into build/apps/native/. AsyncRuntime is for .NET 11 alone. All in one run of MSBuild: most of what a run takes is its
-# beginning.
-# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0]     --app all: every one
+# beginning. What is for Alpine starts here with the help of tests/lib/platforms.py.
+# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0 net10.0-musl net11.0-musl]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
 apps=
@@ -53,8 +53,12 @@ project() {
 	Native,*) ;;
 	AsyncRuntime,*) # it has a compiler of its own
 		properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true;UseSharedCompilation=false" ;;
-	*,net11.0) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
-	*) properties="$properties;TF=$2;SelfContained=true" ;;
+	*,net11.0*) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
+	*) properties="$properties;TF=${2%-musl};SelfContained=true" ;;
+	esac
+	case $2 in
+	*-musl) properties="$properties;RuntimeIdentifier=linux-musl-x64" ;;
+	*) properties="$properties;RuntimeIdentifier=linux-x64" ;;
 	esac
 	echo "<Sample Include=\"$PWD/$(folder_of "$1")/$1.csproj\" AdditionalProperties=\"$properties\" />"
 }
@@ -108,7 +112,7 @@ done
 	echo '</ItemGroup><Target Name="Publish">'
 	for target in Restore Publish; do # each evaluates the projects anew: the second one with what the first one has written
 		echo "<MSBuild Projects=\"@(Sample)\" Targets=\"$target\" BuildInParallel=\"true\"" \
-			"Properties=\"Configuration=Release;RuntimeIdentifier=linux-x64;_IsPublishing=true;$sparing;MSBuildRestoreSessionId=$target\" />"
+			"Properties=\"Configuration=Release;_IsPublishing=true;$sparing;MSBuildRestoreSessionId=$target\" />"
 	done
 	echo '</Target></Project>'
 } > "$list"

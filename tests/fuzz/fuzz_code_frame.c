@@ -1,5 +1,6 @@
 /* A function's code and a stack, both the profiled process's: where the caller is. Input: where in the function the thread is, how much of it is
  * the function's beginning, the registers, code, stack. */
+#include "agent/symbols/code_end.h"
 #include "common/base/mem.h"
 #include "common/proto/code_frame.h"
 
@@ -21,6 +22,23 @@ static bool read_dump(void *ctx, uint64_t address, uint64_t *word)
 		return false;
 	memcpy(word, d->bytes + (address - d->start), 8);
 	return true;
+}
+
+static bool read_code(void *ctx, uint64_t address, void *out, size_t bytes)
+{
+	const struct dump *d = ctx;
+	if (address < d->start || bytes > d->size || address - d->start > d->size - bytes)
+		return false;
+	memcpy(out, d->bytes + (address - d->start), bytes);
+	return true;
+}
+
+static void search_end(const uint8_t *code, size_t len, uint64_t offset)
+{
+	struct dump d = {.bytes = code, .size = len, .start = 0x10000};
+	struct code_frame f;
+	if (code_end_frame(d.start + offset, read_code, &d, &f) && (f.kind != CODE_FRAME_FRAMELESS || (f.fp_at != CODE_FRAME_NO_FP && f.fp_at >= 1u << 17)))
+		abort();
 }
 
 typedef void decode_fn(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out);
@@ -57,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(code, data + 4, len);
 	memcpy(stack, data + 4 + len, size - 4 - len);
 	struct dump d = {.bytes = stack, .size = size - 4 - len, .start = 0x7ffe00000000};
+	search_end(code, len, offset);
 	struct code_registers r = {.ip = 0x10000 + offset, .sp = d.start + data[2], .fp = d.start + data[3], .lr = 0x20000};
 	walk(code_frame_x64, code, len, offset, r, &d);
 	walk(code_frame_arm64, code, len, offset, r, &d);

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from tests.lib import proc
+from tests.lib import platforms, proc
 
 EVERY = bool(os.environ.get("DRDOTNET_EVERY_RUNTIME"))
 FRAMEWORKS = ("net8.0", *(("net9.0",) if EVERY else ()), "net10.0", "net11.0")  # 9, which .NET does not maintain, only where it tells apart
@@ -20,8 +20,9 @@ HTTP_LOAD = os.path.join(proc.ROOT, "build/release/tests/http-load")
 
 def path(framework, app="Checkout"):
     """The published application, published now when it is not there yet."""
+    framework = platforms.framework(framework)
     place = {"Checkout": "build/apps", "names": "build/apps-names"}.get(app, "build/apps/" + app)
-    return _published(os.path.join(proc.ROOT, place, framework, app), app, framework)
+    return platforms.started(_published(os.path.join(proc.ROOT, place, framework, app), app, framework))
 
 
 def native_path():
@@ -264,7 +265,7 @@ class Traces:
         threads and the files that it maps come and go, and the application starts a thread of its own after it has said that it is ready,
         so only what can be ours counts there."""
         kinds = {
-            "maps": sorted(m for m in self.maps - before.maps if proc.is_ours(m) or m.endswith("(deleted)")),
+            "maps": platforms.without_kept(sorted(m for m in self.maps - before.maps if proc.is_ours(m) or m.endswith("(deleted)"))),
             "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
             "descriptors": sorted(v for k, v in self.descriptors.items()
                                   if k not in before.descriptors and not v.startswith(proc.ROOT + "/build/apps/") and

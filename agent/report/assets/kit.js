@@ -331,7 +331,7 @@ const Report = (() => {
 		events: 'the runtime goes on to make the events of this session: it would not end them',
 		mappedLibrary: 'the profiler\'s library is mapped until the process ends, without a thread',
 		activityTracking: 'the runtime\'s activity tracking stays on until the process ends: who listens to its event sources later pays for it',
-		unusedLibrary: 'the profiler\'s library is mapped until the process ends, inactive: the C library of Alpine (musl) unmaps none',
+		unusedLibrary: 'the profiler\'s library stays mapped, inactive, until the process ends: the C library of Alpine (musl) unmaps none',
 	};
 	function costRows(r) {
 		const c = r.cost, n = c.blockingCollections;
@@ -342,7 +342,8 @@ const Report = (() => {
 				`${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
 			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
 			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
-			['Left in the process', (c.left || []).map(what => leftTexts[what] || what).join('; ') || null],
+			['Left in the process', (c.left || []).map(what => leftTexts[what] || what).join('; ') +
+				(c.keptLibraryBytes ? ` (${c.keptLibraryBytes / 1024} KiB, the same for all sessions)` : '') || null],
 			['Session', r.session.name ? r.session.namespace + '/' + r.session.name : null],
 			['Requested by', r.session.requestedBy || null],
 		];

@@ -18,7 +18,7 @@ class Remains:
 
     def __init__(self, app):
         with open("/proc/%d/maps" % app.pid) as f:
-            self.maps = [line for line in f if proc.is_ours(line)]
+            self.maps = [line for line in f if proc.is_ours(line)] if app.mapped() else []
         self.threads = [name for name in (comm(app.pid, tid) for tid in os.listdir("/proc/%d/task" % app.pid)) if name == "drdotnet"]
         self.descriptors = collections.Counter(filter(None, (_kind(app.pid, fd) for fd in os.listdir("/proc/%d/fd" % app.pid))))
         self.timers = app.timers()

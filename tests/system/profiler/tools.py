@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from tests.lib import dotnet, proc
+from tests.lib import dotnet, platforms, proc
 
 TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
 LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
@@ -96,8 +96,18 @@ class Names(proc.Process):
         raise AssertionError("no %s in the status of process %d" % (key, self.pid))
 
     def mapped(self):
+        """Is the library in use? musl keeps it mapped, and while it is in use it holds its file."""
         with open("/proc/%d/maps" % self.pid) as f:
-            return "libdrdotnet" in f.read()
+            return "libdrdotnet" in f.read() and (platforms.current != "musl" or self.holds_library())
+
+    def holds_library(self):
+        for fd in os.listdir("/proc/%d/fd" % self.pid):
+            try:
+                if "libdrdotnet" in os.readlink("/proc/%d/fd/%s" % (self.pid, fd)):
+                    return True
+            except OSError:
+                continue
+        return False
 
     def wait_unmapped(self, seconds):
         proc.wait_until(lambda: not self.mapped(), seconds, "the library leaves the process", 0.005)

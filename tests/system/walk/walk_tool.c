@@ -425,6 +425,20 @@ static int run(struct tool *t)
 	return !ok;
 }
 
+/* The agent asks the runtime. */
+static char *rid_of(pid_t pid)
+{
+	char path[64], line[4096];
+	bool musl = false;
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "r");
+	while (maps && fgets(line, sizeof line, maps))
+		musl |= strstr(line, "/ld-musl-") != NULL;
+	if (maps)
+		fclose(maps);
+	return musl ? (char *)"linux-musl-x64" : NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct diag_socket_name name;
@@ -436,6 +450,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	t.target = (struct target){.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = argv[2], .tmp_outer = argv[2]};
+	t.target.rid = rid_of(t.target.pid);
 	t.options.pid = t.target.pid;
 	t.folder = argv[2];
 	t.library = argv[4];

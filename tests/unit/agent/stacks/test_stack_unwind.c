@@ -200,6 +200,43 @@ Test(stack_unwind, a_guess_that_no_call_returns_to_is_no_caller)
 	ip_table_fini(&w.t);
 }
 
+static void search(struct world *w, uint64_t ip, struct code_frame frame)
+{
+	know(w, ip, IP_CODE_KNOWN, frame);
+	w->t.items[ip_table_intern(&w->t, ip, 1)].searched = true;
+}
+
+Test(stack_unwind, a_searched_caller_is_certain_when_a_call_returns_to_it)
+{
+	struct world w;
+	world_init(&w);
+	search(&w, G + 9, framed);
+	follows_call(&w, F + 4);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(w.u.whole);
+	ip_table_fini(&w.t);
+}
+
+/* As where a thread begins, behind the call that ends it. */
+Test(stack_unwind, where_no_call_returns_to_what_was_searched_the_frame_pointer_is_followed)
+{
+	struct world w;
+	world_init(&w);
+	static const struct code_frame elsewhere = {.kind = CODE_FRAME_FRAMELESS, .size = 8, .fp_at = 0};
+	static const uint64_t words[] = {0, 0x70001}; /* no address, and one that follows no call */
+	search(&w, G + 9, elsewhere);
+	know(&w, 0x70000, IP_CODE_KNOWN, framed);
+	follows_call(&w, F + 4);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		w.stack[1] = words[i];
+		unwind(&w);
+		expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+		cr_expect(!w.u.whole, "%zu: the frame pointer may have been in other use", i);
+	}
+	ip_table_fini(&w.t);
+}
+
 /* A thread begins in a library without a table: whatever was in its register, it has no caller. */
 Test(stack_unwind, a_stack_that_begins_in_guessed_code_is_whole)
 {

@@ -358,3 +358,15 @@ Test(cpu_diagnosis, phrases)
 		cr_expect_str_eq(buf_str(&b), collections[i].expected);
 	}
 }
+
+Test(cpu_diagnosis, says_what_musl_keeps_of_the_library)
+{
+	for (int64_t bytes = 0; bytes <= 233472; bytes += 233472) {
+		AUTO_BUF struct buf b;
+		struct session_facts f = {.kept_library_bytes = bytes};
+		buf_init(&b, 256);
+		report_head_kept(&f, "; ", &b);
+		cr_expect_str_eq(buf_str(&b), bytes ? "; the profiler's library stays mapped, inactive, 228 KiB, until the process ends: the C library of "
+						      "Alpine (musl) unmaps none" : "");
+	}
+}
