@@ -36,9 +36,9 @@ static void run_records(const uint8_t *data, size_t size, uint64_t offset)
 	struct unwind_entry known = {.cie = cie, .cie_bytes = sizeof cie, .fde = data, .fde_bytes = size};
 	struct unwind_entry both = {.cie = data, .cie_bytes = size / 2, .fde = data + size / 2, .fde_bytes = size - size / 2};
 	struct code_frame f;
-	unwind_program_run(&known, offset, &f);
+	unwind_program_run(&arch_x64, &known, offset, &f);
 	check_frame(&f);
-	unwind_program_run(&both, offset, &f);
+	unwind_program_run(&arch_x64, &both, offset, &f);
 	check_frame(&f);
 }
 

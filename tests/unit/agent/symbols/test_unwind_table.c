@@ -26,7 +26,7 @@ static struct code_frame run(const uint8_t *cie, size_t cie_bytes, const uint8_t
 	memcpy(fde + 13, program, bytes);
 	struct unwind_entry e = {.cie = cie, .cie_bytes = cie_bytes, .fde = fde, .fde_bytes = 13 + bytes};
 	struct code_frame f;
-	unwind_program_run(&e, offset, &f);
+	unwind_program_run(&arch_x64, &e, offset, &f);
 	return f;
 }
 
