@@ -18,6 +18,8 @@ struct arch {
 	/* Numbers of registers in unwind tables. */
 	uint8_t dwarf_fp, dwarf_sp, dwarf_return;
 	bool links;               /* a call leaves its return address in a register, and it may have been saved anywhere; else right below the frame */
+	bool pair_below;          /* {caller's frame pointer, return address} lie below what else a frame holds; else above it */
+	const struct code_machine *code;
 	/* perf_event_attr.sample_regs_user for the registers of struct code_registers, how many they are, and how a record has them. */
 	uint64_t perf_registers;
 	size_t perf_register_count;

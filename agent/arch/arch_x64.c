@@ -39,6 +39,7 @@ const struct arch arch_x64 = {
 	.dwarf_fp = 6,
 	.dwarf_sp = 7,
 	.dwarf_return = 16,
+	.code = &code_machine_x64,
 	.perf_registers = 1ull << 6 | 1ull << 7 | 1ull << 8, /* bp, sp, ip */
 	.perf_register_count = 3,
 	.take_registers = take_registers,
