@@ -30,7 +30,8 @@ struct task_frames { /* leaf first: where each was left by a call, and which of 
 };
 
 /* `words` from the stack's top at `sp`. */
-void task_frames_find(const struct arch *arch, uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx, struct task_frames *out);
+void task_frames_find(const struct arch *arch, uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx,
+		      struct task_frames *out);
 
 /* The thread is in the midst of that task. */
 bool task_frames_run(const struct task_frames *f, const uint64_t *words, enum task_kind kind, uint64_t task);

@@ -189,8 +189,6 @@ Test(unwind_program, of_arm64_may_sign_with_the_other_key)
 
 /* this process ------------------------------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
-
 static bool read_self(void *ctx, uint64_t address, void *out, size_t bytes)
 {
 	return pread(*(int *)ctx, out, bytes, (off_t)address) == (ssize_t)bytes;
@@ -215,17 +213,24 @@ static struct {
 	bool taken;
 } taken;
 
+static struct code_registers registers_of(const ucontext_t *u)
+{
+#if defined(__x86_64__)
+	const greg_t *r = u->uc_mcontext.gregs;
+	return (struct code_registers){.ip = (uint64_t)r[REG_RIP], .sp = (uint64_t)r[REG_RSP], .fp = (uint64_t)r[REG_RBP]};
+#else
+	const mcontext_t *r = &u->uc_mcontext;
+	return (struct code_registers){.ip = r->pc, .sp = r->sp, .fp = r->regs[29], .lr = r->regs[30]};
+#endif
+}
+
 static int compare(const void *a, const void *b)
 {
 	if (!taken.taken) {
 		ucontext_t here;
 		int mem = open("/proc/self/mem", O_RDONLY);
 		getcontext(&here);
-		taken.r = (struct code_registers){
-			.ip = (uint64_t)here.uc_mcontext.gregs[REG_RIP],
-			.sp = (uint64_t)here.uc_mcontext.gregs[REG_RSP],
-			.fp = (uint64_t)here.uc_mcontext.gregs[REG_RBP],
-		};
+		taken.r = registers_of(&here);
 		ssize_t n = pread(mem, taken.stack, COPY, (off_t)taken.r.sp);
 		taken.bytes = n > 0 ? (size_t)n : 0;
 		taken.taken = true;
@@ -274,7 +279,7 @@ Test(unwind_table, callers_of_libc_are_there)
 		cr_expect(!x->guessed, "%zu: %#lx", i, x->ip);
 		found += x->ip >= first && x->ip < first + 256; /* it is as large where nothing is optimized */
 	}
-	cr_expect_eq(found, 1);
+	cr_expect(found >= 1); /* what follows it in the program may be as near */
 	cr_expect(u.whole || u.gap == STACK_GAP_DEEP);
 	ip_table_fini(&t);
 	code_bodies_free(bodies);
@@ -283,5 +288,3 @@ Test(unwind_table, callers_of_libc_are_there)
 	cpu_capture_fini(&capture);
 	close(proc_fd);
 }
-
-#endif
