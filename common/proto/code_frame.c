@@ -88,7 +88,7 @@ static enum code_step step_framed(struct code_registers *to, const struct code_f
 	enum code_step step = step_by_pointer(to, r->sp, r->fp, read, ctx);
 	if (step == CODE_STEP_CALLER && f->jumped)
 		return step_over_replaced(to, r->fp, read, ctx);
-	uint32_t above = f->kind == CODE_FRAME_SAVED ? f->size - f->fp_at : f->above;
+	uint32_t above = f->kind != CODE_FRAME_SAVED ? f->above : f->size > f->fp_at ? f->size - f->fp_at : 0;
 	to->sp_least = above < 2 * WORD;
 	if (!to->sp_least && r->fp <= UINT64_MAX - above)
 		to->sp = r->fp + above;

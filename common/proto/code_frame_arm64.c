@@ -93,7 +93,7 @@ void code_frame_arm64(const uint8_t *code, size_t len, uint64_t offset, const ui
 	out->prolog = (uint32_t)done + OP_BYTES;
 	out->kind = CODE_FRAME_FRAMED;
 	by = frame_offset(read_op(code + done));
-	if (sure && depth >= by + 2 * 8)
+	if (sure && depth > by)
 		out->above = depth - by;
 	if (offset >= out->prolog && !(at && has_link(at, at_len)))
 		return;

@@ -33,5 +33,5 @@ chmod +x "$image/init"
 (cd "$image" && find . | cpio -o -H newc --quiet) > "$image.cpio"
 # The machine's time is counted in instructions, 4 ns each, and passes at once while nothing runs: how busy this one is does not matter to what runs there.
 # Pointers are authenticated by an algorithm of qemu's own: the architected one takes a third of the time.
-timeout "$seconds" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -icount shift=2,sleep=off -smp 2 -m 4G -nographic -no-reboot -kernel "$machine/vmlinuz" \
-	-initrd "$image.cpio" -append 'console=ttyAMA0 quiet panic=1' < /dev/null
+timeout "$seconds" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -icount shift=2,sleep=off -smp 2 -m 4G -nographic -no-reboot \
+	-kernel "$machine/vmlinuz" -initrd "$image.cpio" -append 'console=ttyAMA0 quiet panic=1' < /dev/null
