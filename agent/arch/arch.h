@@ -34,6 +34,7 @@ struct arch {
 	size_t function_bytes;
 	uint32_t (*packed_bytes)(uint32_t unwind); /* NULL: a row has an end; 0: it is in the record */
 	uint32_t (*record_bytes)(uint32_t first_word);
+	uint32_t padding; /* bytes that .NET keeps between fields which different threads write */
 };
 
 extern const struct arch arch_x64, arch_arm64;

@@ -46,4 +46,5 @@ const struct arch arch_arm64 = {
 	.function_bytes = 8,
 	.packed_bytes = packed_bytes,
 	.record_bytes = record_bytes,
+	.padding = 128,
 };

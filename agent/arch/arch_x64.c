@@ -47,4 +47,5 @@ const struct arch arch_x64 = {
 	.system_call_bytes = 2,
 	.is_call = is_call,
 	.function_bytes = 12,
+	.padding = 64,
 };
