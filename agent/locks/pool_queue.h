@@ -2,7 +2,8 @@
  * Nothing is stopped: it changes while it is read, so the number is that of about now. What a worker has put into its own local queue is not counted: at
  * least so many wait. One thread.
  *
- * Source: the fields' places in .NET 9 and 10, measured, with the padding of its sources (PaddingHelpers.CACHE_LINE_SIZE); each object's type is asked, and what does not look like that is no queue. */
+ * Source: the fields' places in .NET 9 and 10, measured, with the padding of its sources (PaddingHelpers.CACHE_LINE_SIZE); each object's type is asked,
+ * and what does not look like that is no queue. */
 #ifndef DRDOTNET_POOL_QUEUE_H
 #define DRDOTNET_POOL_QUEUE_H
 
