@@ -1,7 +1,8 @@
 """The twelve profilers on arm64, each once: what to run in the emulated machine, and what of it is right.
 
-usage: python3 -m tests.platforms.arm64.judge script              prints what the machine is to run, behind guest.sh
-       python3 -m tests.platforms.arm64.judge verdict CONSOLE OUT  holds its console's text against the truth of the corpus, writes OUT, 1 where one is wrong
+usage: python3 -m tests.platforms.arm64.judge script [NAME...]              prints what the machine is to run, behind guest.sh
+       python3 -m tests.platforms.arm64.judge verdict CONSOLE OUT [NAME...]  holds its console's text against the truth of the corpus, writes OUT, 1 where one
+                                                                             is not right. With names: of these cases alone, the others stay in OUT
 """
 import base64
 import io
@@ -109,11 +110,16 @@ def verdict(console, cases):
 
 
 def main(words):
+    names = words[1:] if words[:1] == ["script"] else words[3:]
+    cases = [case for case in CASES if not names or case.name in names]
     if words[:1] == ["script"]:
-        sys.stdout.write(script(CASES))
+        sys.stdout.write(script(cases))
         return 0
     with open(words[1], encoding="utf-8", errors="replace") as f:
-        result = verdict(f.read(), CASES)
+        result = verdict(f.read(), cases)
+    if names and os.path.exists(words[2]):
+        with open(words[2], encoding="utf-8") as f:
+            result["profilers"] = {**json.load(f)["profilers"], **result["profilers"]}
     with open(words[2], "w", encoding="utf-8") as f:
         json.dump(result, f, indent=1)
         f.write("\n")
