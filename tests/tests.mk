@@ -156,6 +156,10 @@ corpus: ## all sick and healthy sample applications on each runtime, held agains
 	@tests/apps/publish.sh --app CorpusApp $(FRAMEWORKS)
 	@PYTHONPATH=. python3 tests/corpus/run.py $(CORPUS_OPTIONS)
 
+.PHONY: platforms-arm64
+platforms-arm64: ## the twelve profilers, once each, in an emulated kernel of arm64; writes tests/platforms/results/arm64.json. ARM64_SECONDS at most
+	+@PYTHONPATH=. tests/platforms/arm64/run.sh $(ARM64_SECONDS)
+
 demo: setup ## the sample session on a sample .NET application, without a cluster
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0

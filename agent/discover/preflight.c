@@ -1,5 +1,6 @@
 #include "agent/discover/preflight.h"
 
+#include "agent/arch/arch.h"
 #include "agent/host/cgroup.h"
 #include "agent/diag/diag_env.h"
 #include "agent/host/proc.h"
@@ -26,14 +27,6 @@
 #define DESCRIPTORS_NEEDED 8
 #define STAGING_BYTES (1 << 20)         /* the library and a socket */
 #define STAGED_PATH_LONGEST 30          /* "/.drdotnet-0123456789abcdef/c" + NUL */
-
-#if defined(__x86_64__)
-static const char our_arch[] = "x64";
-#elif defined(__aarch64__)
-static const char our_arch[] = "arm64";
-#else
-#error "the profiler exists for x64 and arm64"
-#endif
 
 /* The folder of all processes, from the target's own: tests have another than /proc. */
 static char *proc_root_of(const struct target *t)
@@ -67,9 +60,9 @@ static int check_runtime(const struct target *t, struct err *e)
 	if (major > 0 && major < OLDEST_RUNTIME)
 		return err_set_reason(e, ERR_INVALID, REASON_RuntimeTooOld, "the process runs .NET %s; .NET %d is the oldest that works",
 				      t->runtime_version, OLDEST_RUNTIME);
-	if (t->arch && strcmp(t->arch, our_arch) != 0)
+	if (t->arch && strcmp(t->arch, arch_ours.name) != 0)
 		return err_set_reason(e, ERR_INVALID, REASON_ArchitectureMismatch, "the runtime is for %s, the agent for %s", t->arch,
-				      our_arch);
+				      arch_ours.name);
 	return 0;
 }
 

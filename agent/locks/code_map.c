@@ -13,7 +13,6 @@
 #define UNITS_BACK 1024    /* that are looked at for a method's beginning */
 #define STUBS 15           /* what stands before code that is no method's */
 #define UNWINDS_MAX 4096
-#define FUNCTION_BYTES 12
 #define FUNCTIONS_MAX (1u << 24)
 #define PARTS_MAX 64       /* handlers and filters of a method, which have functions of their own */
 #define SLOTS 4
@@ -28,13 +27,28 @@ struct code_range {
 
 void code_map_init(struct code_map *c, const struct process_memory *m, const struct code_contract *contract, const uint64_t *dac, size_t words)
 {
-	*c = (struct code_map){.memory = m, .contract = contract, .dac = dac, .words = words, .ranges = contract->ranges};
+	*c = (struct code_map){.memory = m, .contract = contract, .dac = dac, .words = words, .ranges = contract->ranges, .arch = &arch_ours};
 }
 
 static uint32_t word32(const struct process_memory *m, uint64_t at)
 {
 	uint32_t x = 0;
 	return process_memory_whole(m, at, &x, sizeof x) ? x : 0;
+}
+
+/* A function of a table of the runtime's, from and to behind `base`. false: it has no end that can be read. */
+static bool read_function(const struct code_map *c, uint64_t base, uint64_t at, uint32_t *begin, uint32_t *end)
+{
+	uint32_t words[2];
+	if (!process_memory_whole(c->memory, at, words, sizeof words))
+		return false;
+	*begin = words[0];
+	*end = words[1];
+	if (!c->arch->packed_bytes)
+		return true;
+	uint32_t bytes = c->arch->packed_bytes(words[1]);
+	*end = *begin + (bytes ? bytes : c->arch->record_bytes(word32(c->memory, base + words[1])));
+	return *end > *begin;
 }
 
 /* the ranges ------------------------------------------------------------------------------------------------------- */
@@ -137,14 +151,14 @@ static bool find_in_heap(const struct code_map *c, const struct code_range *r, u
 	uint64_t header = start > r->begin && start <= ip ? process_memory_word(m, start - 8) : 0;
 	if (header <= STUBS)
 		return false;
-	uint32_t parts = word32(m, header + k->header_unwinds), first[2], last[2];
+	uint32_t parts = word32(m, header + k->header_unwinds), begin, end, last;
 	uint64_t at = header + k->header_unwind;
-	if (!parts || parts > UNWINDS_MAX || !process_memory_whole(m, at, first, sizeof first) ||
-	    !process_memory_whole(m, at + (uint64_t)(parts - 1) * FUNCTION_BYTES, last, sizeof last))
+	if (!parts || parts > UNWINDS_MAX || !read_function(c, r->begin, at, &begin, &end) ||
+	    !read_function(c, r->begin, at + (uint64_t)(parts - 1) * c->arch->function_bytes, &last, &end))
 		return false;
-	if (r->begin + first[0] != start || last[1] <= first[0] || last[1] - first[0] > CODE_MAX || ip >= r->begin + last[1])
+	if (r->begin + begin != start || end <= begin || end - begin > CODE_MAX || ip >= r->begin + end)
 		return false;
-	*out = (struct managed_code){.start = start, .bytes = last[1] - first[0], .method = process_memory_word(m, header + k->header_method)};
+	*out = (struct managed_code){.start = start, .bytes = end - begin, .method = process_memory_word(m, header + k->header_method)};
 	return out->method != 0;
 }
 
@@ -170,12 +184,12 @@ uint64_t code_map_entry_point(const struct process_memory *m, uint64_t map, uint
 }
 
 /* The last function that begins at or before `rva`; `count`: none. */
-static uint32_t function_at(const struct process_memory *m, uint64_t functions, uint32_t count, uint32_t rva)
+static uint32_t function_at(const struct code_map *c, uint64_t functions, uint32_t count, uint32_t rva)
 {
 	uint32_t low = 0, high = count;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (word32(m, functions + (uint64_t)middle * FUNCTION_BYTES) <= rva)
+		if (word32(c->memory, functions + (uint64_t)middle * c->arch->function_bytes) <= rva)
 			low = middle + 1;
 		else
 			high = middle;
@@ -195,10 +209,12 @@ static bool find_in_image(const struct code_map *c, const struct code_range *r, 
 	uint32_t count = functions ? word32(m, images + k->images_count) : 0;
 	if (!count || count > FUNCTIONS_MAX || rva > UINT32_MAX)
 		return false;
-	uint32_t at = function_at(m, functions, count, (uint32_t)rva);
-	uint32_t end = at < count ? word32(m, functions + (uint64_t)at * FUNCTION_BYTES + 4) : 0;
+	uint32_t at = function_at(c, functions, count, (uint32_t)rva), begin, end, part_end;
+	if (at == count || !read_function(c, r->begin, functions + (uint64_t)at * c->arch->function_bytes, &begin, &end))
+		return false;
 	for (uint32_t parts = 0; rva < end && parts < PARTS_MAX; parts++, at--) {
-		uint32_t begin = word32(m, functions + (uint64_t)at * FUNCTION_BYTES);
+		if (!read_function(c, r->begin, functions + (uint64_t)at * c->arch->function_bytes, &begin, &part_end))
+			return false;
 		uint64_t method = code_map_entry_point(m, images + k->images_methods, r->begin + begin);
 		if (method && begin <= rva && end - begin <= CODE_MAX) {
 			*out = (struct managed_code){.start = r->begin + begin, .bytes = end - begin, .method = method};

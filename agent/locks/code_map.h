@@ -7,6 +7,7 @@
 #ifndef DRDOTNET_CODE_MAP_H
 #define DRDOTNET_CODE_MAP_H
 
+#include "agent/arch/arch.h"
 #include "agent/locks/runtime_contract.h"
 
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct code_map {
 	const struct code_contract *contract;
 	const uint64_t *dac; /* words of g_dacTable: one of them leads to the ranges, where the contract does not tell */
 	size_t words, tries;
+	const struct arch *arch; /* whose rows the tables of functions have */
 	uint64_t ranges;     /* 0: not found yet */
 };
 

@@ -1,5 +1,6 @@
 #include "agent/locks/managed_methods.h"
 
+#include "agent/arch/arch.h"
 #include "agent/locks/image_signature.h"
 #include "agent/locks/managed_types.h"
 #include "common/base/mem.h"
@@ -9,7 +10,6 @@
 #include <string.h>
 
 #define MODULES_MAX 512
-#define LOWEST 0x10000u
 #define KIND_MASK 7u
 #define KIND_INSTANTIATED 5u
 #define KIND_DYNAMIC 7u
@@ -55,14 +55,9 @@ void managed_methods_use(struct managed_methods *x, const struct process_memory 
 	x->memory = m;
 }
 
-static bool may_be_structure(uint64_t word)
-{
-	return word >= LOWEST && word < UINT64_C(1) << 47 && (word & 7) == 0;
-}
-
 static uint64_t word_at(const struct managed_methods *x, uint64_t at)
 {
-	return may_be_structure(at & ~UINT64_C(7)) ? process_memory_word(x->memory, at) : 0;
+	return arch_may_be_structure(at & ~UINT64_C(7)) ? process_memory_word(x->memory, at) : 0;
 }
 
 static uint32_t small_at(const struct managed_methods *x, uint64_t at, size_t bytes)
@@ -77,7 +72,7 @@ static const struct image_metadata *metadata_at(struct managed_methods *x, uint6
 	size_t i = 0;
 	while (i < x->count && x->modules[i].image != image)
 		i++;
-	if (i == MODULES_MAX || !may_be_structure(image))
+	if (i == MODULES_MAX || !arch_may_be_structure(image))
 		return NULL;
 	if (i == x->count) {
 		GROW(x->modules, x->count, x->cap);
@@ -108,12 +103,12 @@ static uint64_t type_arguments(const struct managed_methods *x, uint64_t type, u
 	const struct code_contract *k = &x->contract->code;
 	uint64_t dictionaries = word_at(x, type + k->type_dictionaries);
 	*count = 0;
-	if (!(small_at(x, type + x->contract->type_flags, 4) & GENERIC_MASK) || !may_be_structure(dictionaries))
+	if (!(small_at(x, type + x->contract->type_flags, 4) & GENERIC_MASK) || !arch_may_be_structure(dictionaries))
 		return 0;
 	uint64_t head = dictionaries - DICTIONARY_BEFORE;
 	uint32_t before = small_at(x, head + k->type_argument_count - 2, 2);
 	uint64_t list = before ? word_at(x, dictionaries + 8 * (uint64_t)(before - 1)) : 0;
-	if (!may_be_structure(list))
+	if (!arch_may_be_structure(list))
 		return 0;
 	*count = small_at(x, head + k->type_argument_count, 2);
 	return list;
@@ -178,7 +173,7 @@ struct found_method {
 static bool find_method(const struct managed_methods *x, uint64_t method, struct found_method *out)
 {
 	const struct code_contract *k = &x->contract->code;
-	if (!may_be_structure(method))
+	if (!arch_may_be_structure(method))
 		return false;
 	uint64_t chunk = method - k->chunk_bytes - 8 * (uint64_t)small_at(x, method + k->method_chunk, 1);
 	uint32_t low = small_at(x, method + k->method_token, 2), high = small_at(x, chunk + k->chunk_token, 2);

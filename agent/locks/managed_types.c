@@ -1,5 +1,6 @@
 #include "agent/locks/managed_types.h"
 
+#include "agent/arch/arch.h"
 #include "agent/locks/image_metadata.h"
 #include "common/base/mem.h"
 
@@ -8,7 +9,6 @@
 
 #define SLOTS (2 * MANAGED_TYPES_MAX) /* a power of two */
 #define MODULES_MAX 64
-#define LOWEST 0x10000u
 #define CATEGORY_MASK 0x000c0000u
 #define CATEGORY_ARRAY 0x00080000u
 
@@ -45,20 +45,15 @@ void managed_types_free(struct managed_types *t)
 	free(t);
 }
 
-static bool may_be_structure(uint64_t word)
-{
-	return word >= LOWEST && word < UINT64_C(1) << 47 && (word & 7) == 0;
-}
-
 /* The class of a type leads back to it; of an instance of a generic type, to the type that stands for all of its kind. */
 bool managed_types_check(const struct process_memory *m, const struct runtime_contract *c, uint64_t type)
 {
-	uint64_t cls = may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
+	uint64_t cls = arch_may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
 	if (cls & 1) {
 		type = cls & ~UINT64_C(7);
-		cls = may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
+		cls = arch_may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
 	}
-	return may_be_structure(cls) && process_memory_word(m, cls + c->class_type) == type;
+	return arch_may_be_structure(cls) && process_memory_word(m, cls + c->class_type) == type;
 }
 
 static const struct image_metadata *metadata_of(struct managed_types *t, uint64_t image)
@@ -83,8 +78,8 @@ static char *read_type_name(struct managed_types *t, uint64_t type)
 	    !process_memory_whole(t->memory, type + c->type_flags2, &flags2, sizeof flags2) || (flags & CATEGORY_MASK) == CATEGORY_ARRAY)
 		return NULL;
 	uint64_t module = process_memory_word(t->memory, type + c->type_module);
-	uint64_t image = may_be_structure(module) ? process_memory_word(t->memory, module + c->module_base) : 0;
-	const struct image_metadata *x = may_be_structure(image) ? metadata_of(t, image) : NULL;
+	uint64_t image = arch_may_be_structure(module) ? process_memory_word(t->memory, module + c->module_base) : 0;
+	const struct image_metadata *x = arch_may_be_structure(image) ? metadata_of(t, image) : NULL;
 	return x && image_metadata_type(t->memory, x, flags2 >> (c->type_row_shift ? c->type_row_shift : 8), name, sizeof name) ? mem_strdup(name) : NULL;
 }
 
@@ -95,7 +90,7 @@ bool managed_types_full(const struct managed_types *t)
 
 const char *managed_types_name(struct managed_types *t, uint64_t method_table)
 {
-	if (!t->contract->known || !may_be_structure(method_table))
+	if (!t->contract->known || !arch_may_be_structure(method_table))
 		return "";
 	size_t at = (size_t)(method_table * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
 	while (t->slots[at].method_table && t->slots[at].method_table != method_table)
@@ -113,5 +108,5 @@ const char *managed_types_name(struct managed_types *t, uint64_t method_table)
 
 const char *managed_types_of(struct managed_types *t, uint64_t object)
 {
-	return may_be_structure(object) ? managed_types_name(t, process_memory_word(t->memory, object) & ~UINT64_C(7)) : "";
+	return arch_may_be_structure(object) ? managed_types_name(t, process_memory_word(t->memory, object) & ~UINT64_C(7)) : "";
 }

@@ -18,9 +18,8 @@
 #define SEGMENT_NEXT 16
 #define SEGMENT_MASK 24
 #define SEGMENT_FROZEN 29
-#define SEGMENT_HEAD 96
-#define SEGMENT_TAIL 160
-#define SEGMENT_BYTES 168
+#define SEGMENT_PADDED 32 /* then padding, its head, padding again, its tail */
+#define SEGMENT_BYTES 512 /* more than it has */
 
 static bool is_a(struct managed_types *types, uint64_t object, const char *type)
 {
@@ -81,17 +80,17 @@ struct queue_segment {
 	bool frozen; /* another one follows: its tail is twice its size too high */
 };
 
-static bool read_segment(const struct process_memory *m, struct managed_types *types, uint64_t at, struct queue_segment *out)
+static bool read_segment(const struct arch *arch, const struct process_memory *m, struct managed_types *types, uint64_t at, struct queue_segment *out)
 {
 	uint8_t bytes[SEGMENT_BYTES];
-	uint32_t slots = 0;
-	if (!is_a(types, at, "System.Collections.Concurrent.ConcurrentQueueSegment`1") || !process_memory_whole(m, at, bytes, sizeof bytes))
+	uint32_t slots = 0, head = SEGMENT_PADDED + arch->padding, tail = head + arch->padding;
+	if (!is_a(types, at, "System.Collections.Concurrent.ConcurrentQueueSegment`1") || !process_memory_whole(m, at, bytes, tail + sizeof out->tail))
 		return false;
 	memcpy(&out->slots, bytes + SEGMENT_SLOTS, sizeof out->slots);
 	memcpy(&out->next, bytes + SEGMENT_NEXT, sizeof out->next);
 	memcpy(&out->mask, bytes + SEGMENT_MASK, sizeof out->mask);
-	memcpy(&out->head, bytes + SEGMENT_HEAD, sizeof out->head);
-	memcpy(&out->tail, bytes + SEGMENT_TAIL, sizeof out->tail);
+	memcpy(&out->head, bytes + head, sizeof out->head);
+	memcpy(&out->tail, bytes + tail, sizeof out->tail);
 	out->frozen = bytes[SEGMENT_FROZEN];
 	return out->mask < SLOTS_MAX && ((out->mask + 1) & out->mask) == 0 && process_memory_whole(m, out->slots + 8, &slots, sizeof slots) &&
 	       slots == out->mask + 1;
@@ -106,13 +105,13 @@ static int64_t count_segment(const struct queue_segment *s)
 	return used <= s->mask + 1 ? (int64_t)used : -1;
 }
 
-static int64_t count_items(const struct process_memory *m, struct managed_types *types, uint64_t queue)
+static int64_t count_items(const struct arch *arch, const struct process_memory *m, struct managed_types *types, uint64_t queue)
 {
 	uint64_t at = process_memory_word(m, queue + QUEUE_FIRST), last = process_memory_word(m, queue + QUEUE_LAST);
 	int64_t items = 0;
 	for (int i = 0; i < SEGMENTS_MAX; i++) {
 		struct queue_segment s;
-		if (!read_segment(m, types, at, &s))
+		if (!read_segment(arch, m, types, at, &s))
 			return POOL_QUEUE_UNKNOWN;
 		int64_t more = count_segment(&s);
 		if (more < 0)
@@ -125,7 +124,7 @@ static int64_t count_items(const struct process_memory *m, struct managed_types 
 	return POOL_QUEUE_UNKNOWN;
 }
 
-int64_t pool_queue_length(const struct process_memory *m, struct managed_types *types, uint64_t queue)
+int64_t pool_queue_length_on(const struct arch *arch, const struct process_memory *m, struct managed_types *types, uint64_t queue)
 {
 	int64_t items = 0;
 	int queues = 0;
@@ -135,11 +134,16 @@ int64_t pool_queue_length(const struct process_memory *m, struct managed_types *
 		uint64_t object = process_memory_word(m, queue + 8u * (unsigned)i);
 		if (!is_a(types, object, "System.Collections.Concurrent.ConcurrentQueue`1"))
 			continue;
-		int64_t more = count_items(m, types, object);
+		int64_t more = count_items(arch, m, types, object);
 		if (more < 0)
 			return POOL_QUEUE_UNKNOWN;
 		items += more;
 		queues++;
 	}
 	return queues ? items : POOL_QUEUE_UNKNOWN;
+}
+
+int64_t pool_queue_length(const struct process_memory *m, struct managed_types *types, uint64_t queue)
+{
+	return pool_queue_length_on(&arch_ours, m, types, queue);
 }

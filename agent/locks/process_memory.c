@@ -1,16 +1,16 @@
 #include "agent/locks/process_memory.h"
 
+#include "agent/arch/arch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#define HIGHEST (UINT64_C(1) << 47)
 
 static size_t read_memory_file(void *ctx, uint64_t address, void *out, size_t n)
 {
 	const struct process_memory *m = ctx;
 	ssize_t got;
-	if (address >= HIGHEST || n > HIGHEST - address)
+	if (address >= arch_ours.user_end || n > arch_ours.user_end - address)
 		return 0;
 	do
 		got = pread(m->fd, out, n, (off_t)address);

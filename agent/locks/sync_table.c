@@ -1,5 +1,6 @@
 #include "agent/locks/sync_table.h"
 
+#include "agent/arch/arch.h"
 #include "agent/locks/lock_object.h"
 #include "common/base/mem.h"
 
@@ -15,22 +16,16 @@
 #define HEADER_INDEX 0x08000000u /* the object's header holds an index of this table */
 #define STATE_LOCKED 1u
 #define STATE_WAITERS_SHIFT 6
-#define LOWEST 0x10000u
 
 struct entry {
 	uint64_t sync_block, object;
 };
 
-static bool may_be_address(uint64_t word)
-{
-	return word >= LOWEST && word < UINT64_C(1) << 47 && (word & 7) == 0;
-}
-
 /* The header of an object lies in the four bytes before it. */
 static bool names_entry(const struct process_memory *m, uint64_t object, size_t index)
 {
 	uint32_t header;
-	return may_be_address(object) && process_memory_whole(m, object - sizeof header, &header, sizeof header) &&
+	return arch_may_be_structure(object) && process_memory_whole(m, object - sizeof header, &header, sizeof header) &&
 	       (header & HEADER_MASK) == (HEADER_INDEX | (uint32_t)(index & INDEX_MASK));
 }
 
@@ -39,7 +34,7 @@ static size_t table_likeness(const struct process_memory *m, uint64_t table)
 {
 	struct entry e[PROBED];
 	size_t like = 0;
-	if (!may_be_address(table))
+	if (!arch_may_be_structure(table))
 		return 0;
 	size_t have = process_memory_read(m, table + ENTRY_BYTES, e, sizeof e) / sizeof *e;
 	for (size_t i = 0; i < have; i++) {
@@ -54,7 +49,7 @@ static size_t table_likeness(const struct process_memory *m, uint64_t table)
 
 static uint64_t table_behind(const struct process_memory *m, uint64_t word)
 {
-	return may_be_address(word) ? process_memory_word(m, word) : 0;
+	return arch_may_be_structure(word) ? process_memory_word(m, word) : 0;
 }
 
 uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, size_t words)
@@ -92,8 +87,8 @@ struct table_reader {
 static bool read_lock_of(const struct table_reader *r, const struct entry *e, struct monitor *out)
 {
 	uint64_t handle = process_memory_word(r->memory, e->sync_block + r->contract->monitor_lock);
-	uint64_t lock = may_be_address(handle) ? process_memory_word(r->memory, handle) : 0;
-	if (!may_be_address(lock) || !lock_object_read(r->memory, lock, r->threads, out))
+	uint64_t lock = arch_may_be_structure(handle) ? process_memory_word(r->memory, handle) : 0;
+	if (!arch_may_be_structure(lock) || !lock_object_read(r->memory, lock, r->threads, out))
 		*out = (struct monitor){0};
 	out->kind = LOCK_KIND_MONITOR;
 	out->sync_block = lock;
@@ -116,7 +111,7 @@ static bool read_words(const struct table_reader *r, const struct entry *e, stru
 
 static bool read_monitor(const struct table_reader *r, const struct entry *e, struct monitor *out)
 {
-	if (!may_be_address(e->sync_block) || !(r->contract->monitors_are_locks ? read_lock_of(r, e, out) : read_words(r, e, out)))
+	if (!arch_may_be_structure(e->sync_block) || !(r->contract->monitors_are_locks ? read_lock_of(r, e, out) : read_words(r, e, out)))
 		return false;
 	out->object = e->object;
 	out->type = process_memory_word(r->memory, e->object) & ~UINT64_C(7);

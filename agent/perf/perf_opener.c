@@ -1,5 +1,6 @@
 #include "agent/perf/perf_opener.h"
 
+#include "agent/arch/arch.h"
 #include "agent/perf/perf_record.h"
 #include "common/base/fsio.h"
 
@@ -98,7 +99,7 @@ static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 		a->comm = 0;
 	} else if (o->stack_bytes) {
 		a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		a->sample_regs_user = PERF_USER_REGS;
+		a->sample_regs_user = arch_ours.perf_registers;
 		a->sample_stack_user = o->stack_bytes;
 	}
 	if (o->follow_threads) {

@@ -1,5 +1,7 @@
 #include "agent/perf/perf_record.h"
 
+#include "agent/arch/arch.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -40,29 +42,15 @@ static int split_chain(const uint64_t *chain, uint64_t nr, struct perf_sample *s
 	return 0;
 }
 
-#if defined(__aarch64__)
-#define REGISTERS 4
-static struct code_registers take_registers(const uint64_t *w) /* by their numbers */
-{
-	return (struct code_registers){.fp = w[0], .lr = w[1], .sp = w[2], .ip = w[3]};
-}
-#else
-#define REGISTERS 3
-static struct code_registers take_registers(const uint64_t *w)
-{
-	return (struct code_registers){.fp = w[0], .sp = w[1], .ip = w[2]};
-}
-#endif
-
 /* u64 abi | abi is not 0: u64 registers[] | u64 size | size is not 0: bytes[size] | u64 how many of them are the stack's */
 static int parse_stack(const uint64_t *w, size_t words, struct perf_sample *s)
 {
-	size_t at = 1 + (words && w[0] == PERF_SAMPLE_REGS_ABI_64 ? REGISTERS : 0);
+	size_t at = 1 + (words && w[0] == PERF_SAMPLE_REGS_ABI_64 ? arch_ours.perf_register_count : 0);
 	if (words <= at || w[0] == PERF_SAMPLE_REGS_ABI_32)
 		return words && w[0] == PERF_SAMPLE_REGS_ABI_32 ? 0 : -1;
 	s->has_registers = at > 1;
 	if (s->has_registers)
-		s->registers = take_registers(w + 1);
+		s->registers = arch_ours.take_registers(w + 1);
 	uint64_t size = w[at++];
 	if (size == 0)
 		return 0;

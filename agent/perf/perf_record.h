@@ -9,13 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* perf_event_attr.sample_regs_user for the registers of struct code_registers. */
-#if defined(__aarch64__)
-#define PERF_USER_REGS (1ull << 29 | 1ull << 30 | 1ull << 31 | 1ull << 32) /* x29, lr, sp, pc */
-#else
-#define PERF_USER_REGS (1ull << 6 | 1ull << 7 | 1ull << 8) /* bp, sp, ip */
-#endif
-
 enum perf_kind {
 	PERF_KIND_OTHER,    /* well-formed and of no interest */
 	PERF_KIND_SAMPLE,

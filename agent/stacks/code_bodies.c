@@ -1,5 +1,6 @@
 #include "agent/stacks/code_bodies.h"
 
+#include "agent/arch/arch.h"
 #include "agent/symbols/code_end.h"
 #include "agent/symbols/unwind_table.h"
 #include "common/base/cleanup.h"
@@ -8,14 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#if defined(__x86_64__)
-#define READS_TABLES 1
-#else
-#define READS_TABLES 0 /* libraries keep frame pointers */
-#endif
-
 #define MAX_IMAGES 128
-#define LONGEST_CALL 7
 
 struct image {
 	uint64_t start;
@@ -77,13 +71,14 @@ static void take_native(struct code_bodies *b, struct ip_entry *x, const struct 
 	x->guessed = false;
 	bool known = t && unwind_table_frame(t, x->ip, read_code_fully, b, &x->leaf);
 	x->code = IP_CODE_KNOWN;
-	x->call = x->leaf;
+	/* Who has called has saved the register in which the call leaves its own return address. */
+	x->call = x->leaf.kind == CODE_FRAME_LINK ? code_frame_by_pointer : x->leaf;
 	x->searched = false;
 	if (known)
 		return;
 	x->leaf = x->call = code_frame_by_pointer;
 	x->searched = image && code_end_frame(x->ip, read_code_fully, b, &x->leaf) && code_end_frame(x->ip + 1, read_code_fully, b, &x->call);
-	x->guessed = READS_TABLES && !x->searched;
+	x->guessed = !x->searched;
 }
 
 static void take_managed(const struct code_bodies *b, struct ip_entry *x, const struct channel_code_body *body)
@@ -97,30 +92,11 @@ static void take_managed(const struct code_bodies *b, struct ip_entry *x, const 
 	code_frame_decode_at(prolog, n, x->ip + 1 - body->start, NULL, 0, &x->call);
 }
 
-/* The length of `call` through a register or memory: FF /2, with what its second byte says that follows. */
-static size_t call_bytes(const uint8_t *code)
-{
-	unsigned mode = code[1] >> 6, rm = code[1] & 7, base = code[2] & 7;
-	if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
-		return 0;
-	size_t bytes = 2 + (mode != 3 && rm == 4);
-	if (mode == 1)
-		return bytes + 1;
-	return mode == 2 || (mode == 0 && (rm == 5 || (rm == 4 && base == 5))) ? bytes + 4 : bytes;
-}
-
 /* Whether a call may return to the address. */
 static bool follows_call(const struct code_bodies *b, uint64_t address)
 {
-	uint8_t code[LONGEST_CALL + 1] = {0};
-	if (read_code(b, address - LONGEST_CALL, code, LONGEST_CALL) != LONGEST_CALL)
-		return false;
-	if (code[LONGEST_CALL - 5] == 0xe8)
-		return true;
-	for (size_t bytes = 2; bytes <= LONGEST_CALL; bytes++)
-		if (call_bytes(code + LONGEST_CALL - bytes) == bytes)
-			return true;
-	return false;
+	uint8_t code[ARCH_CALL_BYTES];
+	return read_code(b, address - sizeof code, code, sizeof code) == sizeof code && arch_ours.is_call(code);
 }
 
 static int ask_code_bodies(struct code_bodies *b, struct ip_table *t, const uint32_t *entries, size_t count, struct frame_namer *places,

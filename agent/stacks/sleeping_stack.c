@@ -30,6 +30,7 @@ static bool is_frame_at(const struct sleeping_words *w, size_t at, size_t *next)
 	if (at > w->bytes || w->bytes - at < sizeof pair)
 		return false;
 	memcpy(pair, w->stack + at, sizeof pair);
+	pair[1] &= code_machine_ours.address_bits;
 	if (pair[0] <= w->sp + at || pair[0] >= w->sp + w->bytes || (pair[0] & 7) || pair[1] <= 0x10000 ||
 	    (pair[1] >= w->sp && pair[1] <= w->sp + w->bytes) || !w->is_code(w->ctx, pair[1] - 1))
 		return false;

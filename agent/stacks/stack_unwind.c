@@ -63,19 +63,19 @@ static void take_rest_of_chain(struct walk *w)
 		stack_unwind_add(w->table, w->batch, s->chain[i] - 1, w->out);
 }
 
-/* A stub is entered by a call and goes on by a jump, or is a leaf itself: its caller's address lies on top. */
+/* A stub is entered by a call and goes on by a jump, or is a leaf itself: its caller's address is where a call leaves it. */
 static const struct code_frame *frame_of_stub(struct walk *w, uint32_t *wanted)
 {
-	static const struct code_frame on_top = {.kind = CODE_FRAME_FRAMELESS, .fp_at = CODE_FRAME_NO_FP};
-	uint64_t top;
-	if (!w->leaf || !read_stack((void *)w->source, w->r.sp, &top) || top < 4096 || ip_is_kernel(top))
+	uint64_t top = w->r.lr & code_machine_ours.address_bits;
+	bool there = w->leaf && (code_machine_ours.links || read_stack((void *)w->source, w->r.sp, &top));
+	if (!there || top < 4096 || ip_is_kernel(top))
 		return &code_frame_by_pointer;
 	uint32_t i = ip_table_intern(w->table, top - 1, w->batch);
 	if (i == INDEX_NONE)
 		return &code_frame_by_pointer;
 	if (w->table->items[i].code == IP_CODE_NEW)
 		*wanted = i;
-	return w->table->items[i].code == IP_CODE_KNOWN ? &on_top : &code_frame_by_pointer;
+	return w->table->items[i].code == IP_CODE_KNOWN ? &code_frame_of_leaf : &code_frame_by_pointer;
 }
 
 static void end_at(struct walk *w, enum code_step step)

@@ -2,12 +2,10 @@
 
 #include "common/proto/wire.h"
 
-#define RBP 6
-#define RSP 7
-#define RETURN_ADDRESS 16
 #define WORD 8
 #define MAX_FRAME (1 << 24)
 #define MAX_REMEMBERED 8
+#define SIGNS 0x2d /* AARCH64_negate_ra_state: code_frame_step() takes a signature off wherever one may be */
 
 enum place {
 	PLACE_REGISTER, /* as it was in the caller */
@@ -26,7 +24,7 @@ struct row {
 	uint64_t base;
 	int64_t size;
 	bool strange; /* it is to be had by an expression */
-	struct rule rbp, ra;
+	struct rule fp, ra;
 };
 
 struct common {
@@ -39,6 +37,7 @@ struct common {
 
 struct run {
 	struct wire_reader r;
+	const struct arch *arch;
 	const struct common *common;
 	struct row row, first, remembered[MAX_REMEMBERED];
 	size_t remembered_count;
@@ -103,9 +102,9 @@ static uint64_t encoded(struct wire_reader *r, uint8_t encoding)
 
 static void set_rule(struct run *run, uint64_t reg, enum place place, int64_t at)
 {
-	if (reg == RBP)
-		run->row.rbp = (struct rule){place, at};
-	else if (reg == RETURN_ADDRESS)
+	if (reg == run->arch->dwarf_fp)
+		run->row.fp = (struct rule){place, at};
+	else if (reg == run->arch->dwarf_return)
 		run->row.ra = (struct rule){place, at};
 }
 
@@ -116,7 +115,7 @@ static int64_t scale_data(const struct run *run, uint64_t n)
 
 static void restore(struct run *run, uint64_t reg)
 {
-	const struct rule *was = reg == RBP ? &run->first.rbp : &run->first.ra;
+	const struct rule *was = reg == run->arch->dwarf_fp ? &run->first.fp : &run->first.ra;
 	set_rule(run, reg, was->place, was->at);
 }
 
@@ -231,7 +230,7 @@ static void run_one(struct run *run)
 		recall(run);
 	else if (op == 0x2e) /* GNU_args_size */
 		uleb(&run->r);
-	else if (op != 0 && !run_cfa(run, op))
+	else if (op != 0 && !(run->arch->links && op == SIGNS) && !run_cfa(run, op))
 		run_rule(run, op);
 }
 
@@ -267,6 +266,8 @@ static bool read_augmentation(struct wire_reader *r, const char *letters, size_t
 		case 'L':
 			wire_u8(r);
 			break;
+		case 'B': /* addresses are signed with the other key */
+			break;
 		case 'S':
 			out->signal = true;
 			break;
@@ -277,9 +278,9 @@ static bool read_augmentation(struct wire_reader *r, const char *letters, size_t
 	return true;
 }
 
-static bool read_common(const uint8_t *bytes, size_t len, struct common *out)
+static bool read_common(const struct arch *arch, const uint8_t *bytes, size_t len, struct common *out)
 {
-	struct run run = {.common = out, .wanted = UINT64_MAX};
+	struct run run = {.arch = arch, .common = out, .wanted = UINT64_MAX};
 	struct wire_reader *r = &run.r;
 	char letters[8];
 	size_t count = 0;
@@ -292,7 +293,7 @@ static bool read_common(const uint8_t *bytes, size_t len, struct common *out)
 			return false;
 	out->code_unit = uleb(r);
 	out->data_unit = sleb(r);
-	if (wire_u8(r) != RETURN_ADDRESS || (count && letters[0] != 'z'))
+	if (wire_u8(r) != arch->dwarf_return || (count && letters[0] != 'z'))
 		return false;
 	out->augmented = count > 0;
 	if (count) {
@@ -303,45 +304,82 @@ static bool read_common(const uint8_t *bytes, size_t len, struct common *out)
 		if (!read_augmentation(&data, letters + 1, count - 1, out) || data.bad)
 			return false;
 	}
-	run.row = (struct row){.strange = true, .ra = {.place = PLACE_OTHER}};
+	run.row = (struct row){.strange = true, .ra = {.place = arch->links ? PLACE_REGISTER : PLACE_OTHER}};
 	if (r->bad || !run_to(&run))
 		return false;
 	out->row = run.row;
 	return true;
 }
 
-/* In the words of struct code_frame, where it has some. */
-static void describe_frame(const struct row *row, struct code_frame *out)
+/* Where something is saved that lies `at` from the canonical frame address, from the stack pointer on. false: not in the frame. */
+static bool is_in_frame(const struct row *row, int64_t at, uint32_t *above)
 {
-	if (row->ra.place == PLACE_NOWHERE) {
-		out->kind = CODE_FRAME_FIRST;
+	if (at > -WORD || at < -MAX_FRAME || at % WORD)
+		return false;
+	*above = row->size + at >= 0 ? (uint32_t)(row->size + at) : CODE_FRAME_NO_FP;
+	return true;
+}
+
+/* The return address lies right below the canonical frame address. */
+static void describe_pushed(const struct arch *arch, const struct row *row, struct code_frame *out)
+{
+	bool saved = row->fp.place == PLACE_STACK;
+	if (row->ra.place != PLACE_STACK || row->ra.at != -WORD || row->size < WORD)
 		return;
-	}
-	if (row->strange || row->ra.place != PLACE_STACK || row->ra.at != -WORD || row->size < WORD || row->size > MAX_FRAME || row->size % WORD)
-		return;
-	bool saved = row->rbp.place == PLACE_STACK;
-	if (row->base == RBP && row->size == 2 * WORD && saved && row->rbp.at == -2 * WORD) {
+	if (row->base == arch->dwarf_fp && row->size == 2 * WORD && saved && row->fp.at == -2 * WORD) {
 		out->kind = CODE_FRAME_FRAMED;
 		return;
 	}
-	if (row->base != RSP || (!saved && row->rbp.place != PLACE_REGISTER))
+	if (row->base != arch->dwarf_sp || (!saved && row->fp.place != PLACE_REGISTER))
 		return;
-	if (saved && (row->rbp.at > -2 * WORD || row->rbp.at < -MAX_FRAME || row->rbp.at % WORD))
+	/* What lies below the stack pointer has been popped: it is in the register again. */
+	if (saved && (row->fp.at > -2 * WORD || !is_in_frame(row, row->fp.at, &out->fp_at)))
 		return;
 	out->kind = CODE_FRAME_FRAMELESS;
 	out->size = (uint32_t)(row->size - WORD);
-	/* What lies below the stack pointer has been popped: it is in the register again. */
-	if (saved && -row->rbp.at <= row->size)
-		out->fp_at = (uint32_t)(row->size + row->rbp.at);
 }
 
-void unwind_program_run(const struct unwind_entry *entry, uint64_t offset, struct code_frame *out)
+/* It is in the link register, or saved somewhere in the frame: with a frame pointer, right above the caller's. */
+static void describe_linked(const struct arch *arch, const struct row *row, struct code_frame *out)
+{
+	bool saved = row->fp.place == PLACE_STACK, linked = row->ra.place == PLACE_REGISTER;
+	if (row->size < 0 || (!linked && row->ra.place != PLACE_STACK))
+		return;
+	if (row->base == arch->dwarf_fp) {
+		if (linked || !saved || row->fp.at != -row->size || row->ra.at != row->fp.at + WORD || row->size < 2 * WORD)
+			return;
+		out->kind = CODE_FRAME_FRAMED;
+		out->above = (uint32_t)row->size;
+		return;
+	}
+	if (row->base != arch->dwarf_sp || (!saved && row->fp.place != PLACE_REGISTER))
+		return;
+	if (saved && !is_in_frame(row, row->fp.at, &out->fp_at))
+		return;
+	if (!linked && (!is_in_frame(row, row->ra.at, &out->link_at) || out->link_at == CODE_FRAME_NO_FP))
+		return;
+	out->kind = linked ? CODE_FRAME_LINK : CODE_FRAME_SAVED;
+	out->size = (uint32_t)row->size;
+}
+
+/* In the words of struct code_frame, where it has some. */
+static void describe_frame(const struct arch *arch, const struct row *row, struct code_frame *out)
+{
+	if (row->ra.place == PLACE_NOWHERE)
+		out->kind = CODE_FRAME_FIRST;
+	else if (!row->strange && row->size <= MAX_FRAME && row->size % WORD == 0)
+		(arch->links ? describe_linked : describe_pushed)(arch, row, out);
+	if (out->kind == CODE_FRAME_UNKNOWN)
+		out->fp_at = CODE_FRAME_NO_FP;
+}
+
+void unwind_program_run(const struct arch *arch, const struct unwind_entry *entry, uint64_t offset, struct code_frame *out)
 {
 	struct common common;
 	*out = (struct code_frame){.kind = CODE_FRAME_UNKNOWN, .fp_at = CODE_FRAME_NO_FP};
-	if (!read_common(entry->cie, entry->cie_bytes, &common) || common.signal)
+	if (!read_common(arch, entry->cie, entry->cie_bytes, &common) || common.signal)
 		return;
-	struct run run = {.common = &common, .row = common.row, .first = common.row, .wanted = offset};
+	struct run run = {.arch = arch, .common = &common, .row = common.row, .first = common.row, .wanted = offset};
 	wire_reader_init(&run.r, entry->fde, entry->fde_bytes);
 	wire_u32(&run.r);
 	encoded(&run.r, common.encoding);
@@ -350,5 +388,5 @@ void unwind_program_run(const struct unwind_entry *entry, uint64_t offset, struc
 		wire_bytes(&run.r, (size_t)uleb(&run.r));
 	if (run.r.bad || offset >= range || !run_to(&run))
 		return;
-	describe_frame(&run.row, out);
+	describe_frame(arch, &run.row, out);
 }

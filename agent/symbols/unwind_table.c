@@ -1,5 +1,6 @@
 #include "agent/symbols/unwind_table.h"
 
+#include "agent/arch/arch.h"
 #include "agent/symbols/unwind_program.h"
 
 #include <elf.h>
@@ -23,10 +24,10 @@ struct header {
 	uint32_t count;
 };
 
-static bool is_x64_elf(const Elf64_Ehdr *h)
+static bool is_our_elf(const Elf64_Ehdr *h)
 {
 	return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       h->e_machine == EM_X86_64 && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum <= MAX_SEGMENTS;
+	       h->e_machine == arch_ours.elf_machine && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum <= MAX_SEGMENTS;
 }
 
 /* Where the header of the table lies. 0: there is none. */
@@ -35,7 +36,7 @@ static uint64_t find_header(uint64_t image, unwind_read_fn *read, void *ctx)
 	Elf64_Ehdr h;
 	Elf64_Phdr segments[MAX_SEGMENTS];
 	const Elf64_Phdr *first = NULL, *table = NULL;
-	if (!read(ctx, image, &h, sizeof h) || !is_x64_elf(&h) || !read(ctx, image + h.e_phoff, segments, h.e_phnum * sizeof *segments))
+	if (!read(ctx, image, &h, sizeof h) || !is_our_elf(&h) || !read(ctx, image + h.e_phoff, segments, h.e_phnum * sizeof *segments))
 		return 0;
 	for (size_t i = 0; i < h.e_phnum; i++) {
 		if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0)
@@ -117,6 +118,6 @@ bool unwind_table_frame(const struct unwind_table *t, uint64_t ip, unwind_read_f
 	entry.cie_bytes = read_eh_record(at + sizeof back - back, cie, read, ctx);
 	if (!entry.cie_bytes)
 		return false;
-	unwind_program_run(&entry, (uint64_t)(wanted - pair.start), out);
+	unwind_program_run(&arch_ours, &entry, (uint64_t)(wanted - pair.start), out);
 	return out->kind != CODE_FRAME_UNKNOWN;
 }

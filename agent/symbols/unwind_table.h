@@ -1,6 +1,5 @@
 /* How code of an ELF file that a process has mapped finds its caller: from the file's unwind table (.eh_frame_hdr and .eh_frame), as it lies in the
- * process's memory. Libraries need no frame pointers then: libc keeps none, nor do the runtime's helpers that are written in assembly. For x64; on
- * other machines nothing is found, and libraries are followed by frame pointers.
+ * process's memory. Libraries need no frame pointers then: libc keeps none, nor do the runtime's helpers that are written in assembly.
  *
  * Sources: ELF-64 Object File Format 1.5, 5 and 7; Linux Standard Base 5.0, Core, 10.6.2 (.eh_frame_hdr).
  *

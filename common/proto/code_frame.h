@@ -22,7 +22,8 @@ enum code_frame_kind {
 	CODE_FRAME_UNKNOWN,   /* the bytes are not understood */
 	CODE_FRAME_FRAMED,    /* the frame pointer points at {caller's frame pointer, return address} */
 	CODE_FRAME_FRAMELESS, /* the return address lies `size` above the stack pointer */
-	CODE_FRAME_LINK,      /* arm64: it is in the link register */
+	CODE_FRAME_LINK,      /* arm64: it is in the link register, the caller's stack pointer `size` above this one */
+	CODE_FRAME_SAVED,     /* arm64: it lies `link_at` above the stack pointer, the caller's stack pointer `size` above it */
 	CODE_FRAME_FIRST,     /* nobody called it: a thread begins there */
 };
 
@@ -34,12 +35,15 @@ struct code_frame {
 	bool jumped;     /* that made the switch by a jump (.NET 11): there is no return address into it. Its frame is found by what its code has saved */
 	uint32_t prolog; /* bytes of code until the frame stands */
 	uint32_t size;   /* x64: bytes that pushes and locals take below the return address; of a framed function too */
-	uint32_t fp_at;  /* frameless: the caller's frame pointer lies so far above the stack pointer; CODE_FRAME_NO_FP: it is in the register */
+	uint32_t above;  /* arm64, framed: so far above the frame pointer is the caller's stack pointer; 0: not known, 16 at least */
+	uint32_t link_at;
+	uint32_t fp_at;  /* not framed: the caller's frame pointer lies so far above the stack pointer; CODE_FRAME_NO_FP: it is in the register */
 };
 
 struct code_registers {
 	uint64_t ip, sp, fp;
 	uint64_t lr;   /* arm64, the leaf's */
+	bool sp_least; /* arm64: the stack pointer is this or a higher one */
 	bool replaced; /* `ip` is in code that was replaced on the stack: a frame to step over, not one to show */
 };
 
@@ -65,7 +69,25 @@ void code_frame_decode_at(const uint8_t *code, size_t len, uint64_t offset, cons
 /* From the registers of a frame to those of its caller. *r is left alone unless CODE_STEP_CALLER is returned. */
 enum code_step code_frame_step(const struct code_frame *f, struct code_registers *r, code_frame_read_fn *read, void *ctx);
 
-/* Of each machine apart; the ones above are those of the machine that this is built for. */
+/* Of each machine apart; the ones above are those of the machine that this is built for. `address_bits` are those of an address of code: what else a
+ * return address has on arm64 is its signature (pointer authentication), which is taken off. */
+struct code_machine {
+	void (*decode)(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out);
+	uint64_t address_bits;
+	bool links; /* a call leaves its return address in a register */
+};
+extern const struct code_machine code_machine_x64, code_machine_arm64;
+
+#if defined(__aarch64__)
+#define code_machine_ours code_machine_arm64
+#else
+#define code_machine_ours code_machine_x64
+#endif
+
+/* Frame of a leaf without one, which is entered by a call. */
+extern const struct code_frame code_frame_of_leaf;
+enum code_step code_frame_step_on(const struct code_machine *machine, const struct code_frame *f, struct code_registers *r, code_frame_read_fn *read,
+				  void *ctx);
 void code_frame_x64(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out);
 void code_frame_arm64(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out);
 

@@ -258,3 +258,5 @@ void code_frame_x64(const uint8_t *code, size_t len, uint64_t offset, const uint
 	if (at && !inside && run_epilog((struct bytes){at, at_len}, &down) && down.bytes <= MAX_FRAME)
 		in_epilog(&down, out);
 }
+
+const struct code_machine code_machine_x64 = {.decode = code_frame_x64, .address_bits = UINT64_MAX};

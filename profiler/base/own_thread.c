@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 int own_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *argument)
 {
@@ -13,7 +14,8 @@ int own_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), v
 
 	if ((error = pthread_attr_init(&attributes)))
 		return error;
-	pthread_attr_setstacksize(&attributes, stack_bytes);
+	/* The guard page is taken out of it, and may have 64 KiB. */
+	pthread_attr_setstacksize(&attributes, stack_bytes + (size_t)sysconf(_SC_PAGESIZE));
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
 		sigdelset(&all, faults[i]);

@@ -7,6 +7,11 @@
 
 #define TAKEN 1 /* a key that no path has: its first byte is not 0 */
 
+/* Who reads a place looks at its key before and after: what lies in between has to stay there, and a key that was taken has to be seen by whoever sees
+ * what was written behind it. x64 does so by itself; other processors need it said of each load and store of a place. */
+#define LOAD memory_order_acquire
+#define STORE memory_order_release
+
 /* What a place is looked for by lies together: a search reads one line of the cache where it finds nothing, and two where it does. */
 struct bucket {
 	_Alignas(64) _Atomic uint64_t high[REQUEST_BUCKET]; /* 0: free; TAKEN: being written */
@@ -48,7 +53,7 @@ static struct found find_place(const struct request_table *t, struct activity_pa
 
 	for (unsigned i = 0; i < REQUEST_BUCKET; i++)
 		if (atomic_load_explicit(&b->high[i], memory_order_acquire) == p.high &&
-		    atomic_load_explicit(&b->places[i].low, memory_order_relaxed) == p.low)
+		    atomic_load_explicit(&b->places[i].low, LOAD) == p.low)
 			return (struct found){&b->places[i], &b->high[i]};
 	return (struct found){NULL, NULL};
 }
@@ -64,12 +69,12 @@ bool request_table_put(struct request_table *t, struct activity_path p, const st
 		uint64_t is_free = 0;
 		if (!atomic_compare_exchange_strong_explicit(&b->high[i], &is_free, TAKEN, memory_order_acquire, memory_order_relaxed))
 			continue;
-		atomic_store_explicit(&to->low, p.low, memory_order_relaxed);
-		atomic_store_explicit(&to->number, r->number, memory_order_relaxed);
-		atomic_store_explicit(&to->shape, r->shape, memory_order_relaxed);
-		atomic_store_explicit(&to->tid, r->tid, memory_order_relaxed);
-		atomic_store_explicit(&to->end, r->status | (uint32_t)r->stream << 16, memory_order_relaxed);
-		atomic_store_explicit(&to->start_ns, r->start_ns, memory_order_relaxed);
+		atomic_store_explicit(&to->low, p.low, STORE);
+		atomic_store_explicit(&to->number, r->number, STORE);
+		atomic_store_explicit(&to->shape, r->shape, STORE);
+		atomic_store_explicit(&to->tid, r->tid, STORE);
+		atomic_store_explicit(&to->end, r->status | (uint32_t)r->stream << 16, STORE);
+		atomic_store_explicit(&to->start_ns, r->start_ns, STORE);
 		atomic_store_explicit(&b->high[i], p.high, memory_order_release);
 		return true;
 	}
@@ -78,15 +83,15 @@ bool request_table_put(struct request_table *t, struct activity_path p, const st
 
 static struct request read_place(struct place *from)
 {
-	uint32_t end = atomic_load_explicit(&from->end, memory_order_relaxed);
+	uint32_t end = atomic_load_explicit(&from->end, LOAD);
 
 	return (struct request){
-		.number = atomic_load_explicit(&from->number, memory_order_relaxed),
-		.shape = atomic_load_explicit(&from->shape, memory_order_relaxed),
-		.tid = atomic_load_explicit(&from->tid, memory_order_relaxed),
+		.number = atomic_load_explicit(&from->number, LOAD),
+		.shape = atomic_load_explicit(&from->shape, LOAD),
+		.tid = atomic_load_explicit(&from->tid, LOAD),
 		.status = (uint16_t)end,
 		.stream = (uint8_t)(end >> 16),
-		.start_ns = atomic_load_explicit(&from->start_ns, memory_order_relaxed),
+		.start_ns = atomic_load_explicit(&from->start_ns, LOAD),
 	};
 }
 
@@ -119,9 +124,9 @@ uint32_t request_table_end(struct request_table *t, struct activity_path p, uint
 
 	if (!at)
 		return 0;
-	uint32_t known = atomic_load_explicit(&at->end, memory_order_relaxed) >> 16;
-	atomic_store_explicit(&at->end, status | (known ? known : stream) << 16, memory_order_relaxed);
-	return atomic_load_explicit(&at->shape, memory_order_relaxed);
+	uint32_t known = atomic_load_explicit(&at->end, LOAD) >> 16;
+	atomic_store_explicit(&at->end, status | (known ? known : stream) << 16, STORE);
+	return atomic_load_explicit(&at->shape, LOAD);
 }
 
 bool request_table_peek(struct request_table *t, struct activity_path p, struct request *out)
@@ -136,7 +141,7 @@ bool request_table_peek(struct request_table *t, struct activity_path p, struct 
 uint32_t request_table_find(struct request_table *t, struct activity_path p)
 {
 	struct found at = find_above(t, &p);
-	uint32_t number = at.place ? atomic_load_explicit(&at.place->number, memory_order_relaxed) : 0;
+	uint32_t number = at.place ? atomic_load_explicit(&at.place->number, LOAD) : 0;
 
 	return at.place && atomic_load_explicit(at.high, memory_order_acquire) == p.high ? number : 0;
 }
@@ -161,7 +166,7 @@ void request_table_drop(struct request_table *t, uint8_t stream)
 		struct bucket *b = &t->buckets[i / REQUEST_BUCKET];
 		_Atomic uint64_t *at = &b->high[i % REQUEST_BUCKET];
 		uint64_t high = atomic_load_explicit(at, memory_order_acquire);
-		if (high && high != TAKEN && atomic_load_explicit(&b->places[i % REQUEST_BUCKET].end, memory_order_relaxed) >> 16 == stream)
+		if (high && high != TAKEN && atomic_load_explicit(&b->places[i % REQUEST_BUCKET].end, LOAD) >> 16 == stream)
 			atomic_compare_exchange_strong_explicit(at, &high, 0, memory_order_release, memory_order_relaxed);
 	}
 }

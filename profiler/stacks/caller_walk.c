@@ -8,6 +8,12 @@ static bool within(const struct code_range *c, uintptr_t ip)
 	return ip >= c->low && ip < c->high;
 }
 
+/* What a frame returns to, without its signature. */
+static uintptr_t return_of(uintptr_t fp)
+{
+	return ((const uintptr_t *)fp)[1] & code_machine_ours.address_bits;
+}
+
 static bool is_frame(uintptr_t fp, uintptr_t low, uintptr_t end)
 {
 	return fp >= low && end >= 2 * sizeof fp && fp <= end - 2 * sizeof fp && fp % sizeof fp == 0;
@@ -75,11 +81,11 @@ void caller_walk(const struct caller_walk *w, const struct frame_registers *r, u
 			return;
 		const uintptr_t *frame = (const uintptr_t *)fp;
 		uintptr_t caller = frame[0];
-		bool from_runtime = within(&w->runtime, frame[1]);
-		ip = frame[1];
+		bool from_runtime = within(&w->runtime, return_of(fp));
+		ip = return_of(fp);
 		low = fp + 2 * sizeof fp;
 		/* The frame that is the last to return into the runtime: into a stub? */
-		if (from_runtime && is_frame(caller, low, end) && !within(&w->runtime, ((const uintptr_t *)caller)[1]))
+		if (from_runtime && is_frame(caller, low, end) && !within(&w->runtime, return_of(caller)))
 			stub = called_stub(w, fp, caller);
 		fp = caller;
 	}

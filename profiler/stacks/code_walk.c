@@ -7,8 +7,6 @@
 #define LOWEST_CODE 4096
 #define PAGE_BYTES 4096u
 
-static const struct code_frame on_top = {.kind = CODE_FRAME_FRAMELESS, .fp_at = CODE_FRAME_NO_FP};
-
 bool code_walk_stack_word(void *ctx, uint64_t address, uint64_t *word)
 {
 	const struct stack_span *s = ctx;
@@ -36,15 +34,15 @@ static const struct code_rule *find_rule(const struct code_walk *w, uint64_t ip,
 	return rule;
 }
 
-/* A stub is entered by a call and goes on by a jump, or is a leaf itself: its caller's address lies on top. */
+/* A stub is entered by a call and goes on by a jump, or is a leaf itself: its caller's address is where a call leaves it. */
 static const struct code_frame *stub_frame(const struct code_walk *w, const struct code_registers *r, struct code_walked *out)
 {
-	uint64_t top;
+	uint64_t top = r->lr & code_machine_ours.address_bits;
 
-	if (!w->read(w->read_ctx, r->sp, &top) || top < LOWEST_CODE)
+	if ((!code_machine_ours.links && !w->read(w->read_ctx, r->sp, &top)) || top < LOWEST_CODE)
 		return &code_frame_by_pointer;
 	const struct code_rule *caller = find_rule(w, top - 1, out);
-	return caller && caller->kind != CODE_STUB ? &on_top : &code_frame_by_pointer;
+	return caller && caller->kind != CODE_STUB ? &code_frame_of_leaf : &code_frame_by_pointer;
 }
 
 /* What comes next at the leaf. Live: not beyond its page, which is there, whatever has become of the rest. */

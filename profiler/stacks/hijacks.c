@@ -32,14 +32,14 @@ void hijacks_note(uint64_t slot, uint64_t address)
 	size_t i = hijack_slot(slot);
 
 	atomic_store_explicit(&table[i].mixed, slot ^ address, memory_order_relaxed);
-	atomic_store_explicit(&table[i].slot, slot, memory_order_relaxed);
+	atomic_store_explicit(&table[i].slot, slot, memory_order_release);
 }
 
 uint64_t hijacks_find(uint64_t slot)
 {
 	size_t i = hijack_slot(slot);
 
-	if (!slot || atomic_load_explicit(&table[i].slot, memory_order_relaxed) != slot)
+	if (!slot || atomic_load_explicit(&table[i].slot, memory_order_acquire) != slot)
 		return 0;
 	return atomic_load_explicit(&table[i].mixed, memory_order_relaxed) ^ slot;
 }

@@ -41,13 +41,11 @@ static void search_end(const uint8_t *code, size_t len, uint64_t offset)
 		abort();
 }
 
-typedef void decode_fn(const uint8_t *code, size_t len, uint64_t offset, const uint8_t *at, size_t at_len, struct code_frame *out);
-
-static void walk(decode_fn *decode, const uint8_t *code, size_t len, uint64_t offset, struct code_registers r, struct dump *d)
+static void walk(const struct code_machine *machine, const uint8_t *code, size_t len, uint64_t offset, struct code_registers r, struct dump *d)
 {
 	struct code_frame leaf, frame;
-	decode(code, len, offset, offset < len ? code + offset : NULL, offset < len ? len - offset : 0, &leaf);
-	decode(code, len, UINT64_MAX, NULL, 0, &frame);
+	machine->decode(code, len, offset, offset < len ? code + offset : NULL, offset < len ? len - offset : 0, &leaf);
+	machine->decode(code, len, UINT64_MAX, NULL, 0, &frame);
 	if (leaf.kind == CODE_FRAME_FRAMELESS && leaf.fp_at != CODE_FRAME_NO_FP && leaf.fp_at >= leaf.size)
 		abort(); /* what a function saves lies in its frame */
 	if (frame.kind != CODE_FRAME_UNKNOWN && frame.prolog > len)
@@ -55,7 +53,7 @@ static void walk(decode_fn *decode, const uint8_t *code, size_t len, uint64_t of
 	const struct code_frame *f = &leaf;
 	for (size_t steps = 0;; steps++) {
 		struct code_registers before = r;
-		if (code_frame_step(f, &r, read_dump, d) != CODE_STEP_CALLER)
+		if (code_frame_step_on(machine, f, &r, read_dump, d) != CODE_STEP_CALLER)
 			break;
 		if (r.sp < before.sp || (r.sp == before.sp && f->kind != CODE_FRAME_LINK))
 			abort(); /* stacks end */
@@ -77,8 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dump d = {.bytes = stack, .size = size - 4 - len, .start = 0x7ffe00000000};
 	search_end(code, len, offset);
 	struct code_registers r = {.ip = 0x10000 + offset, .sp = d.start + data[2], .fp = d.start + data[3], .lr = 0x20000};
-	walk(code_frame_x64, code, len, offset, r, &d);
-	walk(code_frame_arm64, code, len, offset, r, &d);
+	walk(&code_machine_x64, code, len, offset, r, &d);
+	walk(&code_machine_arm64, code, len, offset, r, &d);
 	free(code);
 	free(stack);
 	return 0;

@@ -29,16 +29,33 @@ static void check_frame(const struct code_frame *f)
 		check(f->kind == CODE_FRAME_FRAMELESS && f->fp_at < f->size && f->fp_at % 8 == 0);
 }
 
+static void check_linked_frame(const struct code_frame *f)
+{
+	check(f->kind != CODE_FRAME_FRAMELESS && f->size % 8 == 0 && f->above % 8 == 0);
+	if (f->kind == CODE_FRAME_SAVED)
+		check(f->link_at < f->size && f->link_at % 8 == 0);
+	if (f->kind == CODE_FRAME_FRAMED)
+		check(f->above >= 16);
+	if (f->fp_at != CODE_FRAME_NO_FP)
+		check((f->kind == CODE_FRAME_SAVED || f->kind == CODE_FRAME_LINK) && f->fp_at < f->size && f->fp_at % 8 == 0);
+}
+
 /* The same bytes as two records, without a table: a way to the instructions that needs no luck. */
 static void run_records(const uint8_t *data, size_t size, uint64_t offset)
 {
 	static const uint8_t cie[] = {0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
 	struct unwind_entry known = {.cie = cie, .cie_bytes = sizeof cie, .fde = data, .fde_bytes = size};
 	struct unwind_entry both = {.cie = data, .cie_bytes = size / 2, .fde = data + size / 2, .fde_bytes = size - size / 2};
+	static const uint8_t arm64_cie[] = {0, 0, 0, 0, 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0};
+	struct unwind_entry arm64 = {.cie = arm64_cie, .cie_bytes = sizeof arm64_cie, .fde = data, .fde_bytes = size};
 	struct code_frame f;
-	unwind_program_run(&known, offset, &f);
+	unwind_program_run(&arch_arm64, &arm64, offset, &f);
+	check_linked_frame(&f);
+	unwind_program_run(&arch_arm64, &both, offset, &f);
+	check_linked_frame(&f);
+	unwind_program_run(&arch_x64, &known, offset, &f);
 	check_frame(&f);
-	unwind_program_run(&both, offset, &f);
+	unwind_program_run(&arch_x64, &both, offset, &f);
 	check_frame(&f);
 }
 

@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_tasks.h"
 
+#include "agent/arch/arch.h"
 #include "agent/locks/memory_pages.h"
 #include "agent/locks/stack_ends.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
@@ -85,7 +86,7 @@ static void name_roles(struct task_search *x)
 	const struct resolved_function *names[TASK_FRAMES_MAX] = {NULL};
 	uint64_t ips[TASK_FRAMES_MAX];
 	const struct deadlock_tasks_source *s = x->source;
-	task_frames_find(x->sp, x->words, x->count, s->is_code, s->code_ctx, &x->frames);
+	task_frames_find(&arch_ours, x->sp, x->words, x->count, s->is_code, s->code_ctx, &x->frames);
 	for (size_t i = 0; i < x->frames.count; i++)
 		ips[i] = x->frames.returns[i] - 1;
 	x->framed = true;

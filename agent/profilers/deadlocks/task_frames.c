@@ -37,25 +37,41 @@ enum task_role task_frames_role(const char *type, const char *method)
 	return box && (strcmp(method, "MoveNext") == 0 || strcmp(method, "ExecuteFromThreadPool") == 0) ? TASK_ROLE_ASYNC : TASK_ROLE_NONE;
 }
 
-/* The words between a saved frame pointer with its return address and the next one belong to who is returned to. */
-void task_frames_find(uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx, struct task_frames *out)
+/* Of the frame that the pair `i` returns to: that frame's own pair is the one to which this one leads. Where pairs lie above what else their frames hold,
+ * it has the words between the two; else, those behind its own. */
+static void give_words(const struct arch *arch, struct task_frames *f, size_t i, size_t count)
+{
+	bool own = i + 1 < f->count;
+	uint32_t next = own ? f->leads[i + 1] : (uint32_t)count;
+	if (!arch->pair_below) {
+		f->first[i] = f->pairs[i] + 2;
+		f->end[i] = f->leads[i];
+	} else {
+		f->first[i] = f->leads[i] + 2 < next ? f->leads[i] + 2 : next;
+		f->end[i] = next;
+	}
+}
+
+void task_frames_find(const struct arch *arch, uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx,
+		      struct task_frames *out)
 {
 	uint64_t at = sleeping_stack_frame_pointer(sp, (const uint8_t *)words, count * sizeof *words, is_code, ctx);
+	bool inside = true;
 	out->count = 0;
-	while (out->count < TASK_FRAMES_MAX && at >= sp && (at - sp) / 8 + 1 < count && (at & 7) == (sp & 7)) {
+	while (inside && out->count < TASK_FRAMES_MAX && at >= sp && (at - sp) / 8 + 1 < count && (at & 7) == (sp & 7)) {
 		size_t i = (size_t)((at - sp) / 8);
-		uint64_t next = words[i];
-		if (words[i + 1] <= 0x10000 || !is_code(ctx, words[i + 1] - 1))
-			return;
-		bool inside = next > at + 8 && next < sp + 8 * count;
-		out->returns[out->count] = words[i + 1];
+		uint64_t next = words[i], address = words[i + 1] & arch->code->address_bits;
+		if (address <= 0x10000 || !is_code(ctx, address - 1))
+			break;
+		inside = next > at + 8 && next < sp + 8 * count;
+		out->returns[out->count] = address;
 		out->roles[out->count] = TASK_ROLE_NONE;
-		out->first[out->count] = (uint32_t)i + 2;
-		out->end[out->count++] = (uint32_t)(inside ? (next - sp) / 8 : count);
-		if (!inside)
-			return;
+		out->pairs[out->count] = (uint32_t)i;
+		out->leads[out->count++] = (uint32_t)(inside ? (next - sp) / 8 : count);
 		at = next;
 	}
+	for (size_t i = 0; i < out->count; i++)
+		give_words(arch, out, i, count);
 }
 
 static enum task_role role_behind(const struct task_frames *f, size_t frame)

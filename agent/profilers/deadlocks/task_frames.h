@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_TASK_FRAMES_H
 #define DRDOTNET_TASK_FRAMES_H
 
+#include "agent/arch/arch.h"
 #include "agent/locks/task_waits.h"
 #include "agent/stacks/sleeping_stack.h"
 
@@ -22,12 +23,15 @@ enum task_role task_frames_role(const char *type, const char *method);
 struct task_frames { /* leaf first: where each was left by a call, and which of the stack's words are its own */
 	uint64_t returns[TASK_FRAMES_MAX];
 	uint32_t first[TASK_FRAMES_MAX], end[TASK_FRAMES_MAX];
+	uint32_t pairs[TASK_FRAMES_MAX]; /* which two words are its callee's frame pointer, as saved, and return address */
+	uint32_t leads[TASK_FRAMES_MAX]; /* where that frame pointer leads: to the next pair, if there is one */
 	enum task_role roles[TASK_FRAMES_MAX]; /* the caller's to fill */
 	size_t count;
 };
 
 /* `words` from the stack's top at `sp`. */
-void task_frames_find(uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx, struct task_frames *out);
+void task_frames_find(const struct arch *arch, uint64_t sp, const uint64_t *words, size_t count, sleeping_stack_code_fn *is_code, void *ctx,
+		      struct task_frames *out);
 
 /* The thread is in the midst of that task. */
 bool task_frames_run(const struct task_frames *f, const uint64_t *words, enum task_kind kind, uint64_t task);

@@ -153,3 +153,35 @@ Test(code_map, circles_end)
 		fake_put(FAKE_BUCKETS + 64 * bucket + 32, UINT64_MAX, 8); /* all full */
 	cr_assert_eq(code_map_entry_point(&fake_process, FAKE_AT(FAKE_IMAGES + 96), 0x123450), 0);
 }
+
+/* Rows of {begin, unwind data}: the last says how long the function is, or where a record lies that does. */
+Test(code_map, functions_of_arm64_have_their_lengths_in_unwind_data)
+{
+	enum { RECORDS = 0xf000 };
+	uint32_t rows[2 * 8], words[3 * 8], count;
+	fake_make();
+	memcpy(&count, fake_memory + FAKE_IMAGES + 88, sizeof count);
+	cr_assert(count <= 8);
+	memcpy(words, fake_memory + FAKE_FUNCTIONS, count * 12);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t units = (words[3 * i + 1] - words[3 * i]) / 4;
+		rows[2 * i] = words[3 * i];
+		rows[2 * i + 1] = i % 2 ? 1 | units << 2 : RECORDS - FAKE_IMAGE_CODE + 4 * i;
+		fake_put(RECORDS + 4 * i, UINT64_C(0xfffc0000) | units, 4); /* flags of other things above */
+	}
+	memcpy(fake_memory + FAKE_FUNCTIONS, rows, count * 8);
+	struct code_map c = map_of(table, 5);
+	c.arch = &arch_arm64;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		size_t start;
+		uint32_t bytes;
+		if (places[i].offset < FAKE_IMAGE_CODE)
+			continue;
+		unsigned row = method_at(&c, places[i].offset, &start, &bytes);
+		cr_expect(row == places[i].row && start == places[i].start && bytes == places[i].bytes, "%zx: method %u at %zx, %x bytes", places[i].offset,
+			  row, start, bytes);
+	}
+	memset(fake_memory + RECORDS, 0, 4 * count);
+	struct managed_code code;
+	cr_expect_not(code_map_find(&c, FAKE_AT(FAKE_IMAGE_CODE + 0x100), &code), "a function of no bytes");
+}

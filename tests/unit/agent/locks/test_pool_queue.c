@@ -91,3 +91,17 @@ Test(pool_queue, a_stack_leads_to_the_queue)
 	cr_expect_eq(pool_queue_on_stack(NULL, sp, words, 5), BASE + QUEUE);
 	cr_expect_eq(pool_queue_on_stack(NULL, sp, words, 2), 0, "the stack itself");
 }
+
+/* Its head and tail lie further apart there. */
+Test(pool_queue, of_arm64_has_wider_padding)
+{
+	put_queue(1);
+	put_segment(0, 0, 0, true);
+	put_segment(1, 0, 0, false);
+	for (unsigned i = 0; i < 2; i++) {
+		put(SEGMENT(i) + 96, 0, 4);
+		put(SEGMENT(i) + 160, i ? 0 : 7, 4);
+		put(SEGMENT(i) + 288, i ? 20 : 32 + 64, 4);
+	}
+	cr_expect_eq(pool_queue_length_on(&arch_arm64, &fake, NULL, BASE + QUEUE), 25 + 20);
+}

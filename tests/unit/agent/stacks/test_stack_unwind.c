@@ -150,10 +150,10 @@ Test(stack_unwind, a_stub_was_called_by_what_lies_on_top)
 	know(&w, G + 8, IP_CODE_KNOWN, framed);
 	w.s.registers.ip = w.chain[0] = STUB;
 	w.s.registers.sp = at(0);
-	w.stack[0] = G + 9;
+	w.stack[0] = w.s.registers.lr = G + 9; /* where x64's calls leave it, and arm64's */
 	unwind(&w);
 	expect(&w, (const uint64_t[]){STUB, G + 8, F + 4, H + 4, MAIN + 4}, 5);
-	w.stack[0] = 7; /* nothing that could be code: by frame pointers */
+	w.stack[0] = w.s.registers.lr = 7; /* nothing that could be code: by frame pointers */
 	unwind(&w);
 	expect(&w, (const uint64_t[]){STUB, F + 4, H + 4, MAIN + 4}, 4);
 	ip_table_fini(&w.t);

@@ -12,8 +12,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-
 /* entries made up ---------------------------------------------------------------------------------------------------- */
 
 /* Version 1, "zR", code by 1, data by -8, return address in 16, pc-relative 4 bytes; CFA: rsp + 8, return address at CFA - 8. */
@@ -26,7 +24,7 @@ static struct code_frame run(const uint8_t *cie, size_t cie_bytes, const uint8_t
 	memcpy(fde + 13, program, bytes);
 	struct unwind_entry e = {.cie = cie, .cie_bytes = cie_bytes, .fde = fde, .fde_bytes = 13 + bytes};
 	struct code_frame f;
-	unwind_program_run(&e, offset, &f);
+	unwind_program_run(&arch_x64, &e, offset, &f);
 	return f;
 }
 
@@ -118,6 +116,77 @@ Test(unwind_program, refuses_records_that_it_does_not_know)
 		cr_expect_eq(run(common_cie, bytes, common_cie, 0, 0).kind, CODE_FRAME_UNKNOWN, "%zu bytes", bytes);
 }
 
+/* arm64 ---------------------------------------------------------------------------------------------------------------- */
+
+/* Version 1, "zR", code by 4, data by -8, return address in 30, pc-relative 4 bytes; CFA: sp + 0. */
+static const uint8_t arm64_cie[] = {0, 0, 0, 0, 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0};
+
+/* paciasp; stp x29, x30, [sp, #-64]!; mov x29, sp; stp x19, x20, [sp, #16] ... ldp x29, x30, [sp], #64; autiasp; ret, as gcc says it */
+#define RECORD "\x41\x2d\x41\x0e\x40\x9d\x08\x9e\x07\x42\x93\x06\x94\x05\x50\xde\xdd\xd4\xd3\x0e\x00\x41\x2d"
+/* the same as clang says it, with the frame pointer as base */
+#define BY_POINTER "\x41\x0e\x40\x9d\x08\x9e\x07\x41\x0c\x1d\x40"
+
+static const struct {
+	const char *program;
+	size_t bytes;
+	uint64_t offset;
+	enum code_frame_kind kind;
+	uint32_t size, above, link_at, fp_at;
+} arm64_rows[] = {
+	{P(""), 0, CODE_FRAME_LINK, 0, 0, 0, NO_FP},
+	{P(""), RANGE, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},
+	{P(RECORD), 4, CODE_FRAME_LINK, 0, 0, 0, NO_FP},
+	{P(RECORD), 8, CODE_FRAME_SAVED, 64, 0, 8, 0},
+	{P(RECORD), 60, CODE_FRAME_SAVED, 64, 0, 8, 0},
+	{P(RECORD), 80, CODE_FRAME_LINK, 0, 0, 0, NO_FP},
+	{P(RECORD), 84, CODE_FRAME_LINK, 0, 0, 0, NO_FP},
+	{P(BY_POINTER), 4, CODE_FRAME_SAVED, 64, 0, 8, 0},
+	{P(BY_POINTER), 8, CODE_FRAME_FRAMED, 0, 64, 0, NO_FP},
+	{P("\x0e\x10\x9e\x02"), 0, CODE_FRAME_SAVED, 16, 0, 0, NO_FP},       /* the link register alone */
+	{P("\x0e\x20"), 0, CODE_FRAME_LINK, 32, 0, 0, NO_FP},                 /* a leaf with locals */
+	{P("\x0e\x20\x9d\x02"), 0, CODE_FRAME_LINK, 32, 0, 0, 16},           /* and another use for x29 */
+	{P("\x07\x1e"), 0, CODE_FRAME_FIRST, 0, 0, 0, NO_FP},                 /* where threads begin */
+	/* understood, and beyond our words */
+	{P("\x0c\x1d\x40"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},           /* a frame pointer, and nothing is saved */
+	{P("\x0c\x1d\x40\x9d\x06\x9e\x05"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP}, /* it does not point to what is */
+	{P("\x0e\x10\x9e\x03"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},       /* saved below the stack pointer */
+	{P("\x0e\x10\x9e\x00"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},       /* and above the frame */
+	{P("\x0c\x13\x10"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},           /* CFA from x19 */
+	{P("\x0e\x0c"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},
+	{P("\x09\x1e\x09"), 0, CODE_FRAME_UNKNOWN, 0, 0, 0, NO_FP},           /* the return address in x9 */
+};
+
+static struct code_frame run_arm64(const uint8_t *cie, size_t cie_bytes, const char *program, size_t bytes, uint64_t offset)
+{
+	uint8_t fde[128] = {[8] = RANGE};
+	memcpy(fde + 13, program, bytes);
+	struct unwind_entry e = {.cie = cie, .cie_bytes = cie_bytes, .fde = fde, .fde_bytes = 13 + bytes};
+	struct code_frame f;
+	unwind_program_run(&arch_arm64, &e, offset, &f);
+	return f;
+}
+
+Test(unwind_program, says_the_frames_of_arm64)
+{
+	for (size_t i = 0; i < sizeof arm64_rows / sizeof *arm64_rows; i++) {
+		struct code_frame f = run_arm64(arm64_cie, sizeof arm64_cie, arm64_rows[i].program, arm64_rows[i].bytes, arm64_rows[i].offset);
+		cr_expect_eq(f.kind, arm64_rows[i].kind, "row %zu: %d", i, (int)f.kind);
+		if (f.kind == CODE_FRAME_UNKNOWN)
+			continue;
+		cr_expect_eq(f.size, arm64_rows[i].size, "row %zu: %u", i, f.size);
+		cr_expect_eq(f.above, arm64_rows[i].above, "row %zu: %u", i, f.above);
+		cr_expect_eq(f.link_at, arm64_rows[i].link_at, "row %zu: %u", i, f.link_at);
+		cr_expect_eq(f.fp_at, arm64_rows[i].fp_at, "row %zu: %u", i, f.fp_at);
+	}
+}
+
+Test(unwind_program, of_arm64_may_sign_with_the_other_key)
+{
+	static const uint8_t other_key[] = {0, 0, 0, 0, 1, 'z', 'R', 'B', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0};
+	cr_expect_eq(run_arm64(other_key, sizeof other_key, RECORD, sizeof RECORD - 1, 8).kind, CODE_FRAME_SAVED);
+	cr_expect_eq(run_arm64(common_cie, sizeof common_cie, "", 0, 0).kind, CODE_FRAME_UNKNOWN, "another machine's");
+}
+
 /* this process ------------------------------------------------------------------------------------------------------- */
 
 static bool read_self(void *ctx, uint64_t address, void *out, size_t bytes)
@@ -144,17 +213,24 @@ static struct {
 	bool taken;
 } taken;
 
+static struct code_registers registers_of(const ucontext_t *u)
+{
+#if defined(__x86_64__)
+	const greg_t *r = u->uc_mcontext.gregs;
+	return (struct code_registers){.ip = (uint64_t)r[REG_RIP], .sp = (uint64_t)r[REG_RSP], .fp = (uint64_t)r[REG_RBP]};
+#else
+	const mcontext_t *r = &u->uc_mcontext;
+	return (struct code_registers){.ip = r->pc, .sp = r->sp, .fp = r->regs[29], .lr = r->regs[30]};
+#endif
+}
+
 static int compare(const void *a, const void *b)
 {
 	if (!taken.taken) {
 		ucontext_t here;
 		int mem = open("/proc/self/mem", O_RDONLY);
 		getcontext(&here);
-		taken.r = (struct code_registers){
-			.ip = (uint64_t)here.uc_mcontext.gregs[REG_RIP],
-			.sp = (uint64_t)here.uc_mcontext.gregs[REG_RSP],
-			.fp = (uint64_t)here.uc_mcontext.gregs[REG_RBP],
-		};
+		taken.r = registers_of(&here);
 		ssize_t n = pread(mem, taken.stack, COPY, (off_t)taken.r.sp);
 		taken.bytes = n > 0 ? (size_t)n : 0;
 		taken.taken = true;
@@ -203,7 +279,7 @@ Test(unwind_table, callers_of_libc_are_there)
 		cr_expect(!x->guessed, "%zu: %#lx", i, x->ip);
 		found += x->ip >= first && x->ip < first + 256; /* it is as large where nothing is optimized */
 	}
-	cr_expect_eq(found, 1);
+	cr_expect(found >= 1); /* what follows it in the program may be as near */
 	cr_expect(u.whole || u.gap == STACK_GAP_DEEP);
 	ip_table_fini(&t);
 	code_bodies_free(bodies);
@@ -212,5 +288,3 @@ Test(unwind_table, callers_of_libc_are_there)
 	cpu_capture_fini(&capture);
 	close(proc_fd);
 }
-
-#endif

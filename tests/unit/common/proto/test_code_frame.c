@@ -396,10 +396,82 @@ Test(code_frame, arm64_a_large_frame_is_set_up_in_two_steps)
 Test(code_frame, arm64_the_link_register_names_the_caller)
 {
 	struct stack s = stack_new();
-	struct code_frame f = {.kind = CODE_FRAME_LINK};
+	struct code_frame f = {.kind = CODE_FRAME_LINK, .fp_at = CODE_FRAME_NO_FP};
 	struct code_registers r = {.ip = 0x5000, .sp = BASE, .fp = BASE + 80, .lr = CALLER};
 	cr_assert_eq(code_frame_step(&f, &r, read_word, &s), CODE_STEP_CALLER);
 	cr_expect_eq(r.ip, CALLER);
 	cr_expect_eq(r.fp, BASE + 80);
 	cr_expect_eq(r.lr, 0);
+}
+
+/* Where each instruction of a method leaves the stack pointer, for both of the frames above. */
+Test(code_frame, arm64_knows_where_the_callers_stack_begins)
+{
+	static const uint32_t small[] = {0xa9be7bfd, 0xf9000ff3, 0x910003fd, 0xd503201f};           /* as above, 32 bytes */
+	static const uint32_t large[] = {0xd10803ff, 0xa9017bfd, 0x910043fd, 0xd503201f};           /* 512, the pair 16 above the stack pointer */
+	static const uint32_t saved[] = {0xa9bd53f3, 0xa9015bf5, 0xa9027bfd, 0x910083fd, 0xd503201f}; /* stp x19, x20, [sp, #-48]!; ...; add x29, sp, #32 */
+	static const uint32_t shifted[] = {0xd14007ff, 0xa9bf7bfd, 0x910003fd, 0xd503201f};         /* sub sp, sp, #4096; stp x29, x30, [sp, #-16]! */
+	static const uint32_t unknown[] = {0xcb2963ff, 0xa9bf7bfd, 0x910003fd, 0xd503201f};         /* sub sp, sp, x9 */
+	static const struct {
+		const uint32_t *ops;
+		size_t count;
+		uint32_t above, depth_at_1; /* of the frame; before the second instruction */
+	} rows[] = {{small, 4, 32, 32}, {large, 4, 496, 512}, {saved, 5, 16, 48}, {shifted, 4, 4112, 4096}, {unknown, 4, 0, 0}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint8_t code[5 * 4];
+		struct code_frame f;
+		put_ops(code, rows[i].ops, rows[i].count);
+		code_frame_arm64(code, 4 * rows[i].count, UINT64_MAX, NULL, 0, &f);
+		cr_expect_eq(f.above, rows[i].above, "%zu: %u", i, f.above);
+		code_frame_arm64(code, 4 * rows[i].count, 0, NULL, 0, &f);
+		cr_expect(f.kind == CODE_FRAME_LINK && f.size == 0, "%zu: nothing is taken yet, %u", i, f.size);
+		code_frame_arm64(code, 4 * rows[i].count, 4, NULL, 0, &f);
+		cr_expect_eq(f.size, rows[i].depth_at_1, "%zu: %u", i, f.size);
+	}
+}
+
+#define SIGNATURE (UINT64_C(0x6d) << 48)
+
+static enum code_step step_on_arm64(struct code_frame f, struct code_registers *r, struct stack *s)
+{
+	return code_frame_step_on(&code_machine_arm64, &f, r, read_word, s);
+}
+
+Test(code_frame, arm64_return_addresses_are_signed)
+{
+	struct stack s = stack_new();
+	struct code_registers r = {.ip = 0x5000, .sp = BASE, .fp = BASE + 80, .lr = CALLER | SIGNATURE};
+	cr_assert_eq(step_on_arm64((struct code_frame){.kind = CODE_FRAME_LINK, .size = 64, .fp_at = CODE_FRAME_NO_FP}, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.ip == CALLER && r.fp == BASE + 80 && r.sp == BASE + 64);
+	s.words[10] = BASE + 160;
+	s.words[11] = (CALLER + 4) | SIGNATURE;
+	cr_assert_eq(step_on_arm64(code_frame_by_pointer, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.ip == CALLER + 4 && r.fp == BASE + 160 && r.sp == BASE + 96 && r.sp_least);
+	r.lr = SIGNATURE; /* of nothing */
+	cr_expect_eq(step_on_arm64((struct code_frame){.kind = CODE_FRAME_LINK, .fp_at = CODE_FRAME_NO_FP}, &r, &s), CODE_STEP_END);
+}
+
+/* A function of a library: 64 bytes, {frame pointer, return address} at its beginning. */
+Test(code_frame, arm64_frames_are_found_from_the_stack_pointer_where_that_is_known)
+{
+	static const struct code_frame pair = {.kind = CODE_FRAME_SAVED, .size = 64, .link_at = 8, .fp_at = 0};
+	static const struct code_frame alone = {.kind = CODE_FRAME_SAVED, .size = 64, .link_at = 48, .fp_at = CODE_FRAME_NO_FP};
+	struct stack s = stack_new();
+	s.words[0] = BASE + 64;
+	s.words[1] = CALLER;
+	s.words[6] = CALLER + 8;
+	struct code_registers r = {.ip = 0x5000, .sp = BASE, .fp = 1}, known = r;
+	cr_assert_eq(step_on_arm64(pair, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.ip == CALLER && r.fp == BASE + 64 && r.sp == BASE + 64 && !r.sp_least);
+	r = known;
+	cr_assert_eq(step_on_arm64(alone, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.ip == CALLER + 8 && r.fp == 1);
+	r = (struct code_registers){.ip = 0x5000, .sp = BASE - 32, .fp = BASE, .sp_least = true};
+	known = r;
+	cr_expect_eq(step_on_arm64(alone, &r, &s), CODE_STEP_UNKNOWN, "it lies somewhere above");
+	cr_assert_eq(step_on_arm64(pair, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.ip == CALLER && r.fp == BASE + 64 && r.sp == BASE + 64 && !r.sp_least, "known again");
+	r = known;
+	cr_assert_eq(step_on_arm64((struct code_frame){.kind = CODE_FRAME_FRAMED, .above = 48}, &r, &s), CODE_STEP_CALLER);
+	cr_expect(r.sp == BASE + 48 && !r.sp_least);
 }

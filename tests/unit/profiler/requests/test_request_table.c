@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static struct activity_path path_of(uint32_t number)
 {
@@ -106,4 +107,60 @@ Test(request_table, threads_do_not_mix_requests)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	cr_expect_eq(in_flight(), 0);
+}
+
+/* Each request has one number in all its fields, so that what two have written shows. */
+static _Atomic bool over;
+
+static void *replace_all(void *from)
+{
+	uint32_t base = *(uint32_t *)from;
+	struct request out;
+	for (uint32_t i = 0; i < 60000; i++) {
+		uint32_t n = base + i % 5000;
+		const struct request r = {.number = n, .shape = n, .tid = n, .start_ns = n};
+		if (request_table_put(&calls_open, path_of(n), &r) && i % 3)
+			request_table_take(&calls_open, path_of(n), &out);
+		else
+			request_table_take(&calls_open, path_of(base + (i + 1) % 5000), &out);
+	}
+	return NULL;
+}
+
+static void expect_whole(void *torn, const struct request *r)
+{
+	if (r->number != r->shape || r->number != r->tid || r->number != r->start_ns)
+		++*(unsigned *)torn;
+}
+
+static void *look_at_all(void *torn)
+{
+	struct request out;
+	for (uint32_t n = 1; !atomic_load(&over); n = n % 20000 + 1) {
+		if (n % 100 == 0)
+			request_table_each(&calls_open, expect_whole, torn);
+		if (request_table_peek(&calls_open, path_of(n), &out)) {
+			expect_whole(torn, &out);
+			*(unsigned *)torn += out.number != n;
+		}
+	}
+	return NULL;
+}
+
+Test(request_table, what_is_read_while_others_write_is_whole)
+{
+	pthread_t writers[3], readers[2];
+	uint32_t from[3] = {1, 5001, 10001};
+	unsigned torn[2] = {0, 0};
+	request_table_reset(&calls_open);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&readers[i], NULL, look_at_all, &torn[i]), 0);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(pthread_create(&writers[i], NULL, replace_all, &from[i]), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(writers[i], NULL);
+	atomic_store(&over, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(readers[i], NULL);
+	cr_expect_eq(torn[0] + torn[1], 0, "%u, %u", torn[0], torn[1]);
 }

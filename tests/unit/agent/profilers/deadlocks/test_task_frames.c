@@ -37,7 +37,7 @@ static void make_stack(uint64_t words[WORDS], struct task_frames *f)
 		words[at[i]] = i < 3 ? SP + 8 * at[i + 1] : 0;
 		words[at[i] + 1] = CODE + 0x10 * (i + 1);
 	}
-	task_frames_find(SP, words, WORDS, is_code, NULL, f);
+	task_frames_find(&arch_x64, SP, words, WORDS, is_code, NULL, f);
 }
 
 Test(task_frames, are_between_the_frame_pointers)
@@ -51,9 +51,9 @@ Test(task_frames, are_between_the_frame_pointers)
 	cr_assert_eq(f.end[0], 10);
 	cr_assert_eq(f.end[3], WORDS, "the last one ends with the stack");
 	words[20] = SP; /* leads back */
-	task_frames_find(SP, words, WORDS, is_code, NULL, &f);
+	task_frames_find(&arch_x64, SP, words, WORDS, is_code, NULL, &f);
 	cr_assert_eq(f.count, 3);
-	task_frames_find(SP, words, 5, is_code, NULL, &f);
+	task_frames_find(&arch_x64, SP, words, 5, is_code, NULL, &f);
 	cr_assert_eq(f.count, 0);
 }
 
@@ -93,4 +93,29 @@ Test(task_frames, a_step_of_an_async_method)
 	words[12] = TASK + 0x48;
 	f.roles[0] = TASK_ROLE_HOOK;
 	cr_assert_not(task_frames_run(&f, words, TASK_KIND_ASYNC, TASK), "it may go on elsewhere by now");
+}
+
+/* The same stack: pairs lie below what else their frames hold, so that the function that was left at 4 has the words 12 to 19. */
+Test(task_frames, of_arm64_follow_their_own_pairs)
+{
+	uint64_t words[WORDS];
+	struct task_frames f;
+	make_stack(words, &f);
+	words[21] |= UINT64_C(0x7b) << 48; /* signed */
+	words[31] |= UINT64_C(0x6d) << 48;
+	task_frames_find(&arch_arm64, SP, words, WORDS, is_code, NULL, &f);
+	cr_assert_eq(f.count, 4);
+	cr_expect_eq(f.returns[2], CODE + 0x30);
+	cr_expect_eq(f.first[0], 12);
+	cr_expect_eq(f.end[0], 20);
+	cr_expect_eq(f.first[1], 22);
+	cr_expect_eq(f.end[1], 30);
+	cr_expect_eq(f.first[2], 32);
+	cr_expect_eq(f.end[2], WORDS);
+	cr_expect_eq(f.first[3], f.end[3], "of the last one nothing is known");
+	f.roles[1] = TASK_ROLE_DELEGATE;
+	words[13] = TASK;
+	cr_assert_not(task_frames_run(&f, words, TASK_KIND_DELEGATE, TASK), "a local of what it calls");
+	words[23] = TASK;
+	cr_assert(task_frames_run(&f, words, TASK_KIND_DELEGATE, TASK));
 }
