@@ -4,6 +4,7 @@
 #include "agent/profilers/requests/request_fall.h"
 #include "agent/report/report_json.h"
 #include "agent/stacks/report_tree.h"
+#include "agent/symbols/method_name.h"
 
 #define ENDPOINTS_WRITTEN 1001
 #define SLOWEST_WRITTEN 8
@@ -183,6 +184,35 @@ static void put_code(const struct request_analysis *a, const struct endpoint_cod
 	jsonw_end(w);
 }
 
+static void put_awaits(const struct request_analysis *a, const struct endpoint_awaits *e, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	jsonw_object(w, "awaits");
+	jsonw_unsigned(w, "nanoseconds", e->ns);
+	jsonw_unsigned(w, "toldNanoseconds", e->told_ns);
+	jsonw_array(w, "places");
+	for (size_t i = 0; i < e->count; i++) {
+		const struct await_place *p = &e->list[i];
+		const struct frame *x = &a->capture->awaits.frames[p->frame];
+		struct method_name name;
+		jsonw_object(w, NULL);
+		method_name_make(x, &name);
+		report_json_string(f, "method", name.text);
+		report_json_string(f, "module", x->module);
+		report_json_string(f, "file", x->file);
+		jsonw_unsigned(w, "line", x->line);
+		if (p->awaited != AWAIT_NO_FRAME)
+			method_name_make(&a->capture->awaits.frames[p->awaited], &name);
+		report_json_string(f, "awaits", p->awaited != AWAIT_NO_FRAME ? name.text : NULL);
+		jsonw_unsigned(w, "nanoseconds", p->ns);
+		jsonw_unsigned(w, "otherNanoseconds", p->other_ns);
+		jsonw_unsigned(w, "times", p->times);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
 static void put_bill(const struct request_analysis *a, const struct request_bill *b, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -257,6 +287,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);
+	put_awaits(a, &p->awaits, f);
 	put_peer(a, &p->peers, f);
 	put_code(a, &p->code, f);
 	put_fall(a, "slowestRequest", falls && p->slowest.count ? &p->slowest.list[0] : NULL, f);
