@@ -104,7 +104,7 @@ def main():
         here = []
         for patient in (False, True):
             with concurrent.futures.ThreadPoolExecutor(options.jobs * (PATIENT if patient else 1)) as pool:
-                here += pool.map(lambda case: one(case, framework, known, options), [c for c in cases if (c.profiler == truth.LEAK) == patient])
+                here += pool.map(lambda case: one(case, framework, known, options), [c for c in cases if (c.profiler == truth.LEAK) == patient and c.is_on(framework)])
         print("%s: %s" % (framework, json.dumps(judge.summary(here))), flush=True)
         results += here
     total = judge.summary(results)
