@@ -109,8 +109,8 @@ static bool same_str(const char *a, const char *b)
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
 	return a->kind == b->kind && a->address == b->address && a->function == b->function && a->dynamic == b->dynamic && a->line == b->line &&
-	       same_str(a->file, b->file) && same_str(a->method, b->method) && same_str(a->type, b->type) && same_str(a->module, b->module) && same_str(a->params, b->params) &&
-	       same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
+	       same_str(a->file, b->file) && same_str(a->method, b->method) && same_str(a->type, b->type) && same_str(a->module, b->module) &&
+	       same_str(a->params, b->params) && same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
 }
 
 uint32_t capture_add_frame(struct capture_builder *b, const struct frame *given)

@@ -141,7 +141,7 @@ enum {
 	CHANNEL_PEER_RARELY = 2, /* much less came on those connections than was sent: it answers rarely, or never */
 };
 
-/* REQUESTS_AWAITS: a buffer of the runtime's async profiler, as the runtime has made it (agent/profilers/requests/await_buffer.h), of at most
+/* REQUESTS_AWAITS: a buffer of the runtime's async profiler, as the runtime has made it (agent/attach/await_buffer.h), of at most
  * CHANNEL_AWAITS_MOST bytes. */
 
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);

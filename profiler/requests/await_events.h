@@ -1,5 +1,5 @@
 /* What the runtime's async profiler tells (.NET 11): buffers of records, one for each thread, passed on to the agent as they are
- * (agent/profilers/requests/await_buffer.h reads them). Bounded: what finds no room is counted. */
+ * (agent/attach/await_buffer.h reads them). Bounded: what finds no room is counted. */
 #ifndef DRDOTNET_AWAIT_EVENTS_H
 #define DRDOTNET_AWAIT_EVENTS_H
 
@@ -9,7 +9,8 @@
 
 #define AWAIT_EVENTS_NAME u"System.Runtime.CompilerServices.AsyncProfilerEventSource"
 
-/* Of methods that the runtime suspends itself, and of state machines: their call stacks when they are resumed, and when they have come to an await or their end. */
+/* Of methods that the runtime suspends itself, and of state machines: their call stacks when they are resumed, and when they have come to an await or
+ * their end. */
 #define AWAIT_EVENTS_KEYWORDS (0x40u | 0x4u | 0x8u | 0x8000u | 0x1000u | 0x2000u)
 #define AWAIT_EVENTS_ID 1u
 

@@ -14,8 +14,8 @@ done
 lone= old= # of all, those that the suite runs on .NET 10 only; on 9, too
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp AsyncRuntime CheckoutRuntime RequestRuntime WaitApp ThreadApp StackApp StackReady CorpusApp"
-	apps="$apps RequestApp LineApp LineReady LineSingle"
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp AsyncRuntime WaitApp ThreadApp StackApp StackReady CorpusApp"
+	apps="$apps CheckoutRuntime RequestRuntime RequestApp LineApp LineReady LineSingle"
 	if [ -z "${DRDOTNET_EVERY_RUNTIME:-}" ]; then
 		lone=" CorpusApp LineApp LineReady LineSingle "
 		old=" LockApp AsyncApp WaitApp ThreadApp RequestApp "

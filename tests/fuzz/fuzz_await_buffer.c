@@ -1,5 +1,5 @@
 /* Buffers of the runtime's async profiler: any bytes, one after the other, each with two bytes of length before it. */
-#include "agent/profilers/requests/await_buffer.h"
+#include "agent/attach/await_buffer.h"
 #include "agent/profilers/requests/request_awaits.h"
 #include "tests/fuzz/fuzz_tools.h"
 

@@ -1,5 +1,6 @@
-/* At which awaits requests stood: the runtime's async profiler (.NET 11) tells of each chain of async methods that is resumed on which thread, and when, and
- * until when it runs. The thread's switch to a request while it does says whose it is; so the time until then, in which no thread worked for it, was spent at that await.
+/* At which awaits requests stood: the runtime's async profiler (.NET 11) tells of each chain of async methods that is resumed on which thread, and when,
+ * and until when it runs. The thread's switch to a request while it does says whose it is; so the time until then, in which no thread worked for it, was
+ * spent at that await.
  *
  *   gather: request_awaits_buffer() as buffers come, request_awaits_name() while the session runs; request_awaits_sort() when all has come
  *   read:   request_awaits_add() for each request
@@ -8,7 +9,7 @@
 #ifndef DRDOTNET_REQUEST_AWAITS_H
 #define DRDOTNET_REQUEST_AWAITS_H
 
-#include "agent/profilers/requests/await_buffer.h"
+#include "agent/attach/await_buffer.h"
 #include "agent/profilers/requests/request_trail.h"
 #include "agent/profilers/requests/request_work.h"
 #include "agent/stacks/site_stacks.h"

@@ -1,4 +1,4 @@
-#include "agent/profilers/requests/await_buffer.h"
+#include "agent/attach/await_buffer.h"
 
 #include "common/proto/wire.h"
 
@@ -22,7 +22,8 @@ enum record_id {
 
 void await_widths_init(struct await_widths *w)
 {
-	static const uint8_t bytes[IDS] = {[1] = 1, [2] = 1, [5] = 1, [6] = 2, [7] = 2, [8] = 2, [11] = 1, [12] = 1, [15] = 1, [16] = 2, [19] = 2, [22] = 2, [23] = 1};
+	static const uint8_t bytes[IDS] = {[1] = 1, [2] = 1, [5] = 1, [6] = 2, [7] = 2, [8] = 2, [11] = 1,
+					   [12] = 1, [15] = 1, [16] = 2, [19] = 2, [22] = 2, [23] = 1};
 	*w = (struct await_widths){{0}};
 	memcpy(w->bytes, bytes, sizeof bytes);
 }

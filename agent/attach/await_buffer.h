@@ -1,11 +1,12 @@
-/* The buffers of the runtime's async profiler (.NET 11), in any bytes: where async methods were resumed after an await, and until when they ran. Little-endian:
+/* The buffers of the runtime's async profiler (.NET 11), in any bytes: where async methods were resumed after an await, and until when they ran.
+ * Little-endian:
  *
  *   u8 1 | u32 bytes in all | u32 number | u64 inner tid | u32 records | u64 begin, u64 end (CLOCK_MONOTONIC), then records up to the end:
  *   u8 id, time since the record before, the payload's length (none, one or two bytes, by the id), payload
  *
- * A stack (ids below): u8 reserved, u8 place in the chain, u8 frames, number of the task, then for each frame its address (of the first one the whole, of others
- * the signed difference to the one before) and, of state machines, the signed state. Numbers have seven bits a byte, the lowest first; signed ones are zigzag. Which
- * id has how long a length a record of the runtime's says, once; what it says is kept in the caller's widths.
+ * A stack (ids below): u8 reserved, u8 place in the chain, u8 frames, number of the task, then for each frame its address (of the first one the whole, of
+ * others the signed difference to the one before) and, of state machines, the signed state. Numbers have seven bits a byte, the lowest first; signed ones
+ * are zigzag. Which id has how long a length a record of the runtime's says, once; what it says is kept in the caller's widths.
  * Source: the runtime's AsyncProfiler.cs and TraceEvent's parser of it (names of ids, layout); checked with the buffers of 11.0.0. Pure; any thread. */
 #ifndef DRDOTNET_AWAIT_BUFFER_H
 #define DRDOTNET_AWAIT_BUFFER_H

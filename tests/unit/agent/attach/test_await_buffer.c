@@ -1,5 +1,5 @@
 /* The runtime's packed buffers: what fits is told, each length at -1, 0 and +1, and nothing of what lies behind. */
-#include "agent/profilers/requests/await_buffer.h"
+#include "agent/attach/await_buffer.h"
 
 #include "common/proto/wire.h"
 
