@@ -96,6 +96,7 @@ static uint32_t hash_frame(const struct frame *f)
 	h = index_hash_str(h, f->params);
 	h = index_hash_str(h, f->file);
 	h = index_hash(h, &f->line, sizeof f->line);
+	h = index_hash(h, &f->function, sizeof f->function);
 	h = index_hash(h, &f->address, sizeof f->address);
 	return h * 4 + (uint32_t)f->kind;
 }
@@ -107,9 +108,9 @@ static bool same_str(const char *a, const char *b)
 
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
-	return a->kind == b->kind && a->address == b->address && a->dynamic == b->dynamic && a->line == b->line && same_str(a->file, b->file) &&
-	       same_str(a->method, b->method) && same_str(a->type, b->type) && same_str(a->module, b->module) && same_str(a->params, b->params) &&
-	       same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
+	return a->kind == b->kind && a->address == b->address && a->function == b->function && a->dynamic == b->dynamic && a->line == b->line &&
+	       same_str(a->file, b->file) && same_str(a->method, b->method) && same_str(a->type, b->type) && same_str(a->module, b->module) &&
+	       same_str(a->params, b->params) && same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
 }
 
 uint32_t capture_add_frame(struct capture_builder *b, const struct frame *given)
@@ -145,6 +146,7 @@ uint32_t capture_add_frame(struct capture_builder *b, const struct frame *given)
 		.file = mem_strdup(f->file),
 		.link = mem_strdup(f->link),
 		.line = f->line,
+		.function = f->function,
 		.address = f->address,
 	};
 	index_set_add(&b->frames, hash, index);

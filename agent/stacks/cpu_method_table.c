@@ -82,6 +82,12 @@ static bool resumes_state_machine(const struct frame *f)
 		(strncmp(f->type, "System.Runtime.CompilerServices.", 32) == 0 && strstr(f->type, "StateMachineBox")));
 }
 
+/* The runtime compiles one for each method that it suspends itself: the only caller of what runs after an await. */
+static bool resumes_method(const struct frame *f)
+{
+	return f->kind == FRAME_MANAGED && f->dynamic && f->method && strcmp(f->method, "IL_STUB_AsyncResume") == 0;
+}
+
 void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 {
 	size_t n = a->capture->frame_count, slot_count = 64;
@@ -95,6 +101,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 	t->layers = mem_calloc(n + 1, sizeof *t->layers);
 	t->is_starter = mem_calloc(n + 1, sizeof *t->is_starter);
 	t->is_resumer = mem_calloc(n + 1, sizeof *t->is_resumer);
+	t->is_resume_stub = mem_calloc(n + 1, sizeof *t->is_resume_stub);
 	for (size_t i = 0; i < n; i++) {
 		const struct frame *f = &a->capture->frames[i];
 		struct method_name name;
@@ -104,6 +111,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 		t->frame_marks[i] = name.marks;
 		t->is_starter[i] = starts_state_machine(f);
 		t->is_resumer[i] = resumes_state_machine(f);
+		t->is_resume_stub[i] = resumes_method(f);
 		t->method_of[i] = intern_method(a, slots, slot_count, &name, t->layers[i], (uint32_t)i);
 	}
 }
@@ -116,6 +124,7 @@ void cpu_method_table_fini(struct cpu_method_table *t)
 	free(t->layers);
 	free(t->is_starter);
 	free(t->is_resumer);
+	free(t->is_resume_stub);
 	*t = (struct cpu_method_table){0};
 }
 
@@ -146,7 +155,17 @@ void cpu_method_table_decide_machines(struct cpu_analysis *a)
 
 bool cpu_method_table_resumed(const struct cpu_method_table *t, const uint32_t *frames, size_t depth, size_t at)
 {
-	return t->frame_marks[frames[at]] & METHOD_STATE_MACHINE && at + 1 < depth && t->is_resumer[frames[at + 1]];
+	if (at + 1 == depth)
+		return false;
+	return t->is_resume_stub[frames[at + 1]] || (t->frame_marks[frames[at]] & METHOD_STATE_MACHINE && t->is_resumer[frames[at + 1]]);
+}
+
+/* An async method that the runtime suspends itself is compiled twice: a caller that is none calls a thunk of the same name, which makes the task. */
+static bool is_thunk_of(const struct cpu_method_table *t, const struct cpu_analysis *a, uint32_t caller, uint32_t frame)
+{
+	const struct frame *f = &a->capture->frames[frame], *thunk = &a->capture->frames[caller];
+	return t->method_of[caller] == t->method_of[frame] && f->function && thunk->function && f->function != thunk->function &&
+	       !(t->frame_marks[frame] & METHOD_STATE_MACHINE);
 }
 
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
@@ -165,8 +184,11 @@ size_t cpu_method_table_logical_frames(const struct cpu_method_table *t, struct 
 	size_t count = 0, application = SIZE_MAX; /* where its first method stands */
 	for (size_t i = s->depth; i-- > 0;) {
 		uint32_t frame = frames[i], method = t->method_of[frame];
-		if (cpu_method_table_resumed(t, frames, s->depth, i) && application < count)
+		bool resumed = cpu_method_table_resumed(t, frames, s->depth, i);
+		if (resumed && application < count)
 			count = application;
+		if (t->is_resume_stub[frame] && i > 0)
+			continue;
 		bool machine = t->frame_marks[frame] & METHOD_STATE_MACHINE;
 		bool machine_follows = i > 0 && (t->frame_marks[frames[i - 1]] & METHOD_STATE_MACHINE);
 		if (t->is_starter[frame] && i > 0 &&
@@ -174,10 +196,15 @@ size_t cpu_method_table_logical_frames(const struct cpu_method_table *t, struct 
 			continue;
 		if (machine && i + 1 < s->depth)
 			a->methods[method].marks |= machine_mark(a, t, frame, frames[i + 1]);
+		else if (resumed)
+			a->methods[method].marks |= METHOD_ASYNC;
 		bool stub_before = machine && count > 0 && out[count - 1] == method && i + 1 < s->depth &&
 				   (t->is_starter[frames[i + 1]] || !(t->frame_marks[frames[i + 1]] & METHOD_STATE_MACHINE));
 		bool same_module = count > 0 && out[count - 1] == method && (t->frame_marks[frame] & METHOD_NO_SYMBOL);
-		if (!stub_before && !same_module)
+		bool thunk_before = count > 0 && i + 1 < s->depth && is_thunk_of(t, a, frames[i + 1], frame);
+		if (thunk_before)
+			a->methods[method].marks |= METHOD_ASYNC;
+		if (!stub_before && !same_module && !thunk_before)
 			out[count++] = method;
 		out_frames[count - 1] = frame;
 		if (application == SIZE_MAX && t->layers[frame] == LAYER_APPLICATION)

@@ -11,7 +11,8 @@ struct cpu_method_table {
 	enum frame_role *roles;    /* by capture frame */
 	enum cpu_layer *layers;    /* by capture frame */
 	bool *is_starter;          /* by capture frame: AsyncMethodBuilder.Start and its like */
-	bool *is_resumer;          /* by capture frame: what continues an async method after its await */
+	bool *is_resumer;          /* by capture frame: what continues a state machine after its await */
+	bool *is_resume_stub;      /* by capture frame: what continues a method that the runtime itself suspends (.NET 11) */
 };
 
 /* Fills a->methods and the table. */

@@ -192,6 +192,7 @@ struct frame frame_namer_managed(const struct resolved_function *r)
 		.params = (char *)r->params,
 		.overloaded = r->overloaded,
 		.dynamic = r->dynamic,
+		.function = r->dynamic ? 0 : r->function_id,
 	};
 }
 

@@ -26,6 +26,7 @@ struct frame {
 	char *file;          /* of the source, as it is shown: below the repository's root; NULL: not known. Two places of a method are two frames */
 	char *link;          /* of the file at the commit that was built; NULL: not known */
 	uint32_t line;
+	uint64_t function;   /* the runtime's id of it; 0: not known, or dynamic. Those of one name may be several: an async method and its thunk */
 	uint64_t address;    /* for unknown and native without symbol: the offset in module; else 0 */
 };
 

@@ -144,6 +144,17 @@ static bool waits_in_lazy(const struct frame *f, const struct frame *native)
 	       cpu_layer_of(native) == LAYER_RUNTIME;
 }
 
+static bool is_of_libc(const struct frame *f)
+{
+	return begins(f->module, "libc.") || begins(f->module, "ld-");
+}
+
+/* .NET 11 waits for its events in managed code, which may be inlined down to the call, and the runtime's function there jumps to the C library's. */
+static bool is_called_as_event(const struct frame *f)
+{
+	return is_of_libc(f) && begins(f->method, "pthread_cond_");
+}
+
 /* What is below all managed code, or all there is. */
 static void native_meaning(const struct frame *frames, const uint32_t *stack, size_t natives, bool managed, struct wait_meaning *out)
 {
@@ -152,8 +163,9 @@ static void native_meaning(const struct frame *frames, const uint32_t *stack, si
 		enum cpu_layer layer = cpu_layer_of(&frames[stack[i]]);
 		runtime |= layer == LAYER_RUNTIME;
 		own |= begins(frames[stack[i]].module, "libdrdotnet");
-		other |= layer == LAYER_NATIVE && !begins(frames[stack[i]].module, "libc.") && !begins(frames[stack[i]].module, "ld-");
+		other |= layer == LAYER_NATIVE && !is_of_libc(&frames[stack[i]]);
 	}
+	runtime |= managed && natives && is_called_as_event(&frames[stack[natives - 1]]);
 	if (own)
 		*out = (struct wait_meaning){WAIT_KIND_NATIVE, true, "the profiler's own thread"};
 	else if (!managed && runtime) /* as good as all threads of an application that has none of its own */

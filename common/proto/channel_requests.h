@@ -20,8 +20,10 @@ enum channel_requests_type {
 	CHANNEL_REQUESTS_ANSWERS = 0x028a,
 	CHANNEL_REQUESTS_STALLS = 0x028b,
 	CHANNEL_REQUESTS_PEERS = 0x028c,
+	CHANNEL_REQUESTS_AWAITS = 0x028d,
 };
 
+#define CHANNEL_AWAITS_MOST 16384u
 #define CHANNEL_PEER_ADDRESS 16
 #define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
 
@@ -138,6 +140,9 @@ enum {
 	CHANNEL_PEER_OWES = 1,  /* what was sent last on a connection has no answer, neither one that the process has not read yet */
 	CHANNEL_PEER_RARELY = 2, /* much less came on those connections than was sent: it answers rarely, or never */
 };
+
+/* REQUESTS_AWAITS: a buffer of the runtime's async profiler, as the runtime has made it (agent/attach/await_buffer.h), of at most
+ * CHANNEL_AWAITS_MOST bytes. */
 
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);

@@ -2,6 +2,7 @@
 #include "profiler/requests/request_send.h"
 
 #include "common/proto/channel_requests.h"
+#include "profiler/requests/await_events.h"
 #include "profiler/requests/shape_table.h"
 #include "profiler/stacks/sample_ring.h"
 
@@ -66,6 +67,7 @@ void request_send_reset(void)
 	empty_ring(&done_ring);
 	empty_ring(&call_ring);
 	empty_ring(&switch_ring);
+	await_events_reset();
 	memset(shapes_sent, 0, sizeof shapes_sent);
 	memset(templates_sent, 0, sizeof templates_sent);
 }
@@ -193,6 +195,7 @@ void request_send_all(struct channel_io *io)
 {
 	while (send_switch_frame(io) == FRAME_RECORDS)
 		;
+	await_events_send(io);
 	while (send_call_frame(io) == FRAME_RECORDS)
 		;
 	while (send_done_frame(io) == FRAME_RECORDS)

@@ -6,6 +6,7 @@
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/answers.h"
+#include "profiler/requests/await_events.h"
 #include "profiler/requests/follow_plan.h"
 #include "profiler/requests/grpc_methods.h"
 #include "profiler/requests/request_calls.h"
@@ -41,10 +42,12 @@ enum request_provider {
 	HOSTING,
 	FIRST_CALL,
 	DIAGNOSTICS = EVENT_PIPE_PROVIDERS + 1, /* of the second session */
+	AWAITS,
 };
 
 static const wchar16 tasks_name[] = u"System.Threading.Tasks.TplEventSource", hosting_name[] = u"Microsoft.AspNetCore.Hosting";
 static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSource";
+static const wchar16 awaits_name[] = AWAIT_EVENTS_NAME; /* .NET 11 */
 static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
 static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql.Sql";
 static const wchar16 listener_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
@@ -64,10 +67,11 @@ static const struct cor_event_provider always[] = {
 };
 _Static_assert(sizeof always / sizeof *always <= EVENT_PIPE_PROVIDERS, "all in one session");
 
-/* Which thread works for which request, and the status of responses: what costs much, so for a part of the time only. */
+/* Which thread works for which request, the status of responses, and where methods are resumed: what costs much, so for a part of the time only. */
 static const struct cor_event_provider sometimes[] = {
 	{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL},
 	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, listener_filter},
+	{awaits_name, AWAIT_EVENTS_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
 };
 
 static void *the_info; /* while it runs */
@@ -196,6 +200,8 @@ static void on_request_event(const struct event_pipe_event *e)
 		on_response(e, &end);
 	else if (e->provider == DIAGNOSTICS && listener_call_read(e->data, e->len, &command))
 		on_command(e, &command);
+	else if (e->provider == AWAITS && e->id == AWAIT_EVENTS_ID)
+		atomic_fetch_add_explicit(&switches, await_events_put(e->data, e->len), memory_order_relaxed);
 	else if (e->provider >= FIRST_CALL && e->provider < FIRST_CALL + CALL_KINDS)
 		on_call((enum call_kind)(e->provider - FIRST_CALL), e);
 	else if (e->provider == TASKS && e->id == REQUEST_EVENT_ACTIVITY)
@@ -311,8 +317,10 @@ static void tick_window(struct channel_io *io, uint64_t now)
 	if (difference(now, window_ns) < WINDOW_NS && difference(atomic_load(&switches), window_switches) < SWITCHES_OF_WINDOW)
 		return;
 	uint64_t rest_ns = end_window(io, now);
-	if (!rest_ns)
+	if (!rest_ns) {
+		await_events_nudge(the_info);
 		return;
+	}
 	atomic_store(&switching, false);
 	event_pipe_stop_second(the_info);
 	request_calls_end_window();

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
 # into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
-# ahead of time for one framework, into build/apps/native/. AsyncRuntime is for .NET 11 alone. All in one run of MSBuild: most of what a run takes is its
-# beginning. What is for Alpine starts here with the help of tests/lib/platforms.py.
+# ahead of time for one framework, into build/apps/native/. Those whose name ends in Runtime are for .NET 11 alone. All in one run of MSBuild: most of
+# what a run takes is its beginning. What is for Alpine starts here with the help of tests/lib/platforms.py.
 # usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0 net11.0 net10.0-musl net11.0-musl]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
@@ -15,7 +15,7 @@ lone= old= # of all, those that the suite runs on .NET 10 only; on 9, too
 case $apps in
 '') apps=Checkout ;;
 ' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp AsyncRuntime WaitApp ThreadApp StackApp StackReady CorpusApp"
-	apps="$apps RequestApp LineApp LineReady LineSingle"
+	apps="$apps CheckoutRuntime RequestRuntime RequestApp LineApp LineReady LineSingle"
 	if [ -z "${DRDOTNET_EVERY_RUNTIME:-}" ]; then
 		lone=" CorpusApp LineApp LineReady LineSingle "
 		old=" LockApp AsyncApp WaitApp ThreadApp RequestApp "
@@ -28,6 +28,8 @@ folder_of() {
 	StackReady) echo tests/apps/StackApp ;;
 	LineReady | LineSingle) echo tests/apps/LineApp ;;
 	AsyncRuntime) echo tests/apps/AsyncApp ;;
+	CheckoutRuntime) echo tests/apps/Checkout ;;
+	RequestRuntime) echo tests/apps/RequestApp ;;
 	*) echo "tests/apps/$1" ;;
 	esac
 }
@@ -51,7 +53,7 @@ project() {
 	properties="PublishDir=$PWD/$place/;ArtifactsPath=$PWD/build/apps/artifacts/$1-$2"
 	case $1,$2 in
 	Native,*) ;;
-	AsyncRuntime,*) # it has a compiler of its own
+	*Runtime,*) # it has a compiler of its own
 		properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true;UseSharedCompilation=false" ;;
 	*,net11.0*) properties="$properties;TF=net10.0;RuntimeFrameworkVersion=11.0.0;SelfContained=true" ;;
 	*) properties="$properties;TF=${2%-musl};SelfContained=true" ;;
@@ -75,7 +77,7 @@ for app in $apps; do
 	frameworks=${*:-net10.0}
 	[ "$app" = Native ] && frameworks=net10.0
 	[ "$lone" = "${lone#* $app }" ] || frameworks=net10.0
-	[ "$app" = AsyncRuntime ] && case " $frameworks " in *" net11.0 "*) frameworks=net11.0 ;; *) frameworks= ;; esac
+	case $app in *Runtime) case " $frameworks " in *" net11.0 "*) frameworks=net11.0 ;; *) frameworks= ;; esac ;; esac
 	for tf in $frameworks; do
 		[ "$tf" != net9.0 ] || [ -z "$old" ] || [ "$old" != "${old#* $app }" ] || continue
 		out=$(place_of "$app" "$tf")

@@ -41,6 +41,10 @@ class Case:
     cpus: float = 0  # the limit that it gets when it runs, as a pod is resized
     seconds: int = 0  # the session's, where it is not the profiler's usual one here
     warm: int = 0  # seconds before the session
+    last: int = 0  # version of .NET on which it is so; 0: on all
+
+    def is_on(self, framework):
+        return not self.last or int(framework[len("net"):].split(".")[0]) <= self.last
 
     @property
     def load(self):

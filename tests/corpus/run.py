@@ -102,9 +102,10 @@ def main():
     for framework in options.framework or dotnet.FRAMEWORKS:
         known = Known(options.results, framework, product)
         here = []
+        on = [c for c in cases if c.is_on(framework)]
         for patient in (False, True):
             with concurrent.futures.ThreadPoolExecutor(options.jobs * (PATIENT if patient else 1)) as pool:
-                here += pool.map(lambda case: one(case, framework, known, options), [c for c in cases if (c.profiler == truth.LEAK) == patient])
+                here += pool.map(lambda case: one(case, framework, known, options), [c for c in on if (c.profiler == truth.LEAK) == patient])
         print("%s: %s" % (framework, json.dumps(judge.summary(here))), flush=True)
         results += here
     total = judge.summary(results)

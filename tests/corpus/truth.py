@@ -163,7 +163,8 @@ SICK = (
     sick("stand-threads", THREADS, "FileImport.Run: a thread for each file stays for ever", (r"multiply|zombies", r"FileImport|Take|Collection|Semaphore|Run"),
          r"FileImport", warm=12),
     # Of a thread's name .NET 8 tells 15 bytes.
-    sick("stand-watchers", THREADS, "a FileSystemWatcher more each 350 ms, each with a thread", (r"multiply",), r"File Watch", warm=12),
+    sick("stand-watchers", THREADS, "a FileSystemWatcher more each 350 ms, each with a thread", (r"multiply",), r"File Watch", warm=12,
+         last=10),  # later ones share a thread
     sick("stand-finalizer", THREADS, "RemoteFolder's finalizer reads from a server that is silent", (r"finalizer", r"block|stand"), r"RemoteFolder"),
     sick("stand-finalizer-lock", THREADS, "PooledBuffer's finalizer wants a lock, whose holder waits for the finalizers", (r"finalizer", r"block|stand"),
          r"PooledBuffer"),

@@ -120,6 +120,11 @@ class AsyncRuntime(App):
     NAME = "AsyncRuntime"
 
 
+class CheckoutRuntime(App):
+    """Checkout, whose methods the runtime itself suspends: for .NET 11."""
+    NAME = "CheckoutRuntime"
+
+
 class LockApp(App):
     """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
     NAME = "LockApp"

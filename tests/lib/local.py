@@ -25,10 +25,10 @@ class LocalCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def start(self, load, framework="net10.0", env=None, **how):
+    def start(self, load, framework="net10.0", env=None, application=dotnet.App, **how):
         """The application with a temporary folder of its own, so that whatever is left there is seen."""
         tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
-        app = dotnet.App(load, framework, self.folder, env={"TMPDIR": tmp, **(env or {})}, **how)
+        app = application(load, framework, self.folder, env={"TMPDIR": tmp, **(env or {})}, **how)
         app.tmp = tmp
         self.addCleanup(app.stop)
         return app

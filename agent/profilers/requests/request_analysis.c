@@ -162,8 +162,12 @@ static void add_to_bill(struct request_analysis *a, struct endpoint_figures *f)
 	f->bill_of_told = told >= TOLD_LEAST && !are_the_same(&f->told, &f->slowest);
 	f->billed = f->bill_of_told ? f->told : f->slowest;
 	f->billed.count = f->bill_of_told ? told : f->slowest.count;
-	for (size_t k = 0; k < f->billed.count; k++)
-		request_bill_add(&f->bill, &a->capture->log->trail, &a->work, &f->billed.list[k]);
+	for (size_t k = 0; k < f->billed.count; k++) {
+		const struct request_log *l = a->capture->log;
+		request_bill_add(&f->bill, &l->trail, &a->work, &f->billed.list[k]);
+		request_awaits_add(&l->awaits, &a->capture->awaits, &l->trail, &a->work, &f->billed.list[k], &f->awaits);
+	}
+	request_awaits_finish(&f->awaits);
 	request_bill_finish(&f->bill, a->work.period_ns);
 	request_peer_match(a->capture->log, &a->work, &f->billed, &f->peers);
 }
@@ -172,6 +176,7 @@ static void add_to_bill(struct request_analysis *a, struct endpoint_figures *f)
 static void make_bills(struct request_analysis *a)
 {
 	struct request_trail *t = &a->capture->log->trail;
+	request_awaits_sort(&a->capture->log->awaits);
 	uint64_t windows_ns = 0;
 	for (size_t i = 0; i < t->window_count; i++)
 		windows_ns += t->windows[i].end_ns - t->windows[i].start_ns;

@@ -34,6 +34,7 @@ struct endpoint_figures {
 	struct request_bill bill;
 	bool bill_of_told;
 	struct peer_match peers; /* of those billed */
+	struct endpoint_awaits awaits; /* of those billed */
 	struct endpoint_code code; /* of all that ended */
 };
 

@@ -13,6 +13,7 @@ struct request_capture {
 	struct cpu_capture cpu;      /* samples of CPU time; collections */
 	bool has_cpu;                /* else cpu has none: they were not allowed */
 	int64_t cpu_started_ns;      /* CLOCK_MONOTONIC: its times are since then */
+	struct cpu_capture awaits;    /* names of what log->awaits tells */
 	const struct wait_capture *waits; /* borrowed; NULL: waits could not be followed */
 	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC, while requests were watched */
 	int64_t process_cpu_ns;       /* -1: not known */

@@ -198,6 +198,9 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_stalls(c, &r, e);
 	case CHANNEL_REQUESTS_PEERS:
 		return take_peers(c, &r, e);
+	case CHANNEL_REQUESTS_AWAITS:
+		request_awaits_buffer(&c->log->awaits, f->payload, f->len); /* what the runtime wrote is no fault of the library's */
+		return 0;
 	case CHANNEL_REQUESTS_UNANSWERED:
 		return channel_get_requests_unanswered(f, &c->log->unanswered) ? 0 : malformed_requests(e);
 	case CHANNEL_REQUESTS_STATE:

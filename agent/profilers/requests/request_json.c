@@ -1,9 +1,10 @@
 #include "agent/profilers/requests/request_json.h"
 
 #include "agent/profilers/requests/request_report.h"
-#include "agent/profilers/requests/request_fall.h"
+#include "agent/profilers/requests/request_bill.h"
 #include "agent/report/report_json.h"
 #include "agent/stacks/report_tree.h"
+#include "agent/symbols/method_name.h"
 
 #define ENDPOINTS_WRITTEN 1001
 #define SLOWEST_WRITTEN 8
@@ -124,6 +125,37 @@ static void put_places(const struct request_analysis *a, const struct request_bi
 	jsonw_end(w);
 }
 
+#define FALL_BARS 200 /* of one request; shorter ones are joined to those before them */
+
+struct fall_bar {
+	uint64_t from_ns, to_ns;
+	uint32_t call, place; /* as in struct bill_moment */
+	uint8_t doing;        /* DOING_COUNT: no thread worked for it */
+	bool seen;
+};
+
+struct request_fall { /* one request as bars over its time */
+	struct fall_bar bars[FALL_BARS];
+	size_t count;
+	uint64_t least_ns; /* bars that are shorter are part of the one before */
+};
+
+static bool is_alike(const struct fall_bar *a, const struct bill_moment *m)
+{
+	return a->call == m->call && a->place == m->place && a->doing == m->doing && a->seen == m->seen;
+}
+
+static void add_bar(void *ctx, const struct bill_moment *m)
+{
+	struct request_fall *f = ctx;
+	struct fall_bar *last = f->count ? &f->bars[f->count - 1] : NULL;
+	if (last && (is_alike(last, m) || m->to_ns - m->from_ns < f->least_ns || f->count == FALL_BARS)) {
+		last->to_ns = m->to_ns;
+		return;
+	}
+	f->bars[f->count++] = (struct fall_bar){m->from_ns, m->to_ns, m->call, m->place, m->doing, m->seen};
+}
+
 static void put_fall(const struct request_analysis *a, const char *key, const struct channel_request_done *d, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -132,7 +164,9 @@ static void put_fall(const struct request_analysis *a, const char *key, const st
 		jsonw_null(w, key);
 		return;
 	}
-	request_fall_make(&a->capture->log->trail, &a->work, d, &fall);
+	fall.count = 0;
+	fall.least_ns = (d->end_ns - d->start_ns) / 1000; /* what is shorter than a pixel is not drawn */
+	request_bill_walk(&a->capture->log->trail, &a->work, d, add_bar, &fall);
 	jsonw_object(w, key);
 	jsonw_unsigned(w, "nanoseconds", d->end_ns - d->start_ns);
 	jsonw_array(w, "bars");
@@ -180,6 +214,35 @@ static void put_code(const struct request_analysis *a, const struct endpoint_cod
 		report_tree_json(f, c->tree, NULL);
 	else
 		jsonw_null(w, "tree");
+	jsonw_end(w);
+}
+
+static void put_awaits(const struct request_analysis *a, const struct endpoint_awaits *e, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	jsonw_object(w, "awaits");
+	jsonw_unsigned(w, "nanoseconds", e->ns);
+	jsonw_unsigned(w, "toldNanoseconds", e->told_ns);
+	jsonw_array(w, "places");
+	for (size_t i = 0; i < e->count; i++) {
+		const struct await_place *p = &e->list[i];
+		const struct frame *x = &a->capture->awaits.frames[p->frame];
+		struct method_name name;
+		jsonw_object(w, NULL);
+		method_name_make(x, &name);
+		report_json_string(f, "method", name.text);
+		report_json_string(f, "module", x->module);
+		report_json_string(f, "file", x->file);
+		jsonw_unsigned(w, "line", x->line);
+		if (p->awaited != AWAIT_NO_FRAME)
+			method_name_make(&a->capture->awaits.frames[p->awaited], &name);
+		report_json_string(f, "awaits", p->awaited != AWAIT_NO_FRAME ? name.text : NULL);
+		jsonw_unsigned(w, "nanoseconds", p->ns);
+		jsonw_unsigned(w, "otherNanoseconds", p->other_ns);
+		jsonw_unsigned(w, "times", p->times);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
 	jsonw_end(w);
 }
 
@@ -257,6 +320,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);
+	put_awaits(a, &p->awaits, f);
 	put_peer(a, &p->peers, f);
 	put_code(a, &p->code, f);
 	put_fall(a, "slowestRequest", falls && p->slowest.count ? &p->slowest.list[0] : NULL, f);

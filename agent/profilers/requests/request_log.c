@@ -14,6 +14,7 @@ struct request_log *request_log_new(void)
 {
 	struct request_log *l = mem_calloc(1, sizeof *l);
 	l->dice = 1;
+	request_awaits_init(&l->awaits);
 	return l;
 }
 
@@ -29,6 +30,7 @@ void request_log_free(struct request_log *l)
 	free(l->endpoints);
 	request_trail_fini(&l->trail);
 	request_answers_fini(&l->answers);
+	request_awaits_fini(&l->awaits);
 	request_peers_fini(&l->peers);
 	free(l->shape_of);
 	free(l);

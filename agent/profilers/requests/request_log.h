@@ -5,6 +5,7 @@
 
 #include "agent/profilers/requests/latency_histogram.h"
 #include "agent/profilers/requests/request_answers.h"
+#include "agent/profilers/requests/request_awaits.h"
 #include "agent/profilers/requests/request_peers.h"
 
 #define REQUEST_SLOWEST 32 /* kept of an endpoint */
@@ -67,6 +68,7 @@ struct request_log {
 	uint32_t dice;
 	struct request_trail trail;
 	struct request_answers answers;
+	struct request_awaits awaits;
 	struct request_peers peers;
 	struct channel_requests_unanswered unanswered;
 };

@@ -22,6 +22,7 @@ struct request_own {
 	struct cpu_account account;
 	struct request_cpu cpu;
 	struct wait_follow waits;
+	struct site_stacks *awaits;
 	struct err no_waits; /* why waits are not followed; zeroed: they are */
 	bool has_channel;
 	bool cut; /* the capture ends before the session */
@@ -40,6 +41,8 @@ static int request_session_prepare(struct attached_session *s, struct err *e)
 	o->capture.process_cpu_ns = -1;
 	cpu_account_init(&o->account, s->q->target);
 	request_cpu_open(&o->cpu, s, &o->capture);
+	o->awaits = site_stacks_new(&o->capture.awaits, s->proc_fd);
+	site_stacks_tell_lines(o->awaits, attached_session_ask_il, s);
 	o->waits.single_waits = true;
 	if (wait_follow_prepare(&o->waits, s, &o->no_waits) == 0) {
 		o->waits.capture.log->keep_all = true;
@@ -80,10 +83,18 @@ static void request_session_readable(struct attached_session *s)
 	request_cpu_take(&o->cpu, s);
 }
 
+static void name_awaits(struct attached_session *s)
+{
+	struct request_own *o = request_session_own(s);
+	if (attached_session_may_ask(s))
+		request_awaits_name(&o->capture.log->awaits, o->awaits, attached_session_resolve, s);
+}
+
 static void request_session_tick(struct attached_session *s, bool last)
 {
 	struct request_own *o = request_session_own(s);
 	request_cpu_tick(&o->cpu, s, &o->capture, last);
+	name_awaits(s);
 	if (!o->no_waits.kind)
 		wait_follow_tick(&o->waits, last);
 	cpu_account_update(&request_session_own(s)->account);
@@ -129,6 +140,7 @@ static int request_session_stop(struct attached_session *s, struct err *e)
 	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
 		if (request_session_serve(s, &inner) < 0)
 			break;
+	name_awaits(s);
 	if (unanswered)
 		cut_capture(s);
 	return 0;
@@ -189,6 +201,7 @@ static void request_session_fini(struct attached_session *s)
 {
 	request_capture_fini(&request_session_own(s)->capture);
 	wait_follow_fini(&request_session_own(s)->waits);
+	site_stacks_free(request_session_own(s)->awaits);
 }
 
 const struct session_profiler request_session = {

@@ -2,6 +2,8 @@
 
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
+#include "agent/symbols/frame_place.h"
+#include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
 #include <string.h>
@@ -133,6 +135,18 @@ static void put_doing(const struct request_analysis *a, const struct endpoint_fi
 		buf_printf(out, " (%s)", p->meaning.what);
 }
 
+/* " in Orders.List (Orders.cs:41)": where most of what is no call that is known was awaited. */
+static void put_await_place(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
+{
+	const struct await_place *p = request_awaits_main(&f->awaits, f->bill.await_ns);
+	struct method_name name;
+	if (!p || 100 * (double)f->bill.await_ns < WORTH_PERCENT * (double)f->bill.total_ns)
+		return;
+	method_name_make(&a->capture->awaits.frames[p->frame], &name);
+	request_text_method(out, " in ", name.text, NAME_CHARS);
+	frame_place_put_behind(&a->capture->awaits.frames[p->frame], out);
+}
+
 /* Of its awaits; 0: hardly any, or it is none of the requests' answers. */
 static double peer_part(const struct request_analysis *a, const struct endpoint_figures *f)
 {
@@ -180,6 +194,7 @@ static void put_bill_line(const struct request_analysis *a, const struct endpoin
 	if (!told)
 		put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
 	put_part(out, b, b->await_ns, "awaiting something else", NULL);
+	put_await_place(a, f, out);
 	put_peer(a, f, out);
 	put_part(out, b, b->unseen_ns, "not seen", NULL);
 	buf_puts(out, ".");

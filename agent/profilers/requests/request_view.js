@@ -33,6 +33,8 @@ Report.show(r => {
 	const within = {call: e => e.bill.calls.map(c => `${c.name}: ${(c.count / (e.bill.requests || 1)).toFixed(1)} a request, ${each(c.awaitNanoseconds, e)}, ` +
 		`longest ${length(c.longestNanoseconds)}` + (c.threadNanoseconds ? `; a thread in the request meanwhile ${each(c.threadNanoseconds, e)}` : '') +
 		(c.failed ? `; failed ${count(c.failed)}` : '')),
+	await: e => (e.awaits ? e.awaits.places : []).filter(p => p.otherNanoseconds).map(p => `in ${p.method}` +
+		(p.file ? ` (${p.file.replace(/.*\//, '')}:${p.line})` : '') + (p.awaits ? `, of ${p.awaits}` : '') + `: ${each(p.otherNanoseconds, e)}`),
 	code: e => e.code.samples ? [`CPU time of all its requests, of ${Report.plural(e.code.samples, 'sample')}: ` + e.code.methods.slice(0, 5).map(m =>
 		`${m.name} ${percent(100 * m.total / e.code.samples)}`).join('; ')] : []};
 	const placed = (e, kind) => e.bill.places.filter(p => p.kind === kind).map(p => `${p.waitsFor} in ${p.method || 'code of .NET'}: ${each(p.nanoseconds, e)}` +

@@ -34,6 +34,14 @@ static uint64_t place_of(const struct task_look *l, uint32_t node)
 	return m && m->function_id ? m->function_id : heap_type_of(l, k->type)->class_id;
 }
 
+/* A library's method that the runtime suspends: its awaits are numbered anew each time it is compiled, with those of what is inlined there, and what is inlined
+ * is in no chain. Operations that stand at one await of the application would be told apart by when they began. */
+static bool is_library_suspended(const struct task_look *l, uint32_t node)
+{
+	const struct heap_method *m = suspended_method(l, task_look_kind(l, node));
+	return m && m->name[0] && task_type_is_framework(m->raw);
+}
+
 uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 {
 	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
@@ -41,12 +49,18 @@ uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 	uint32_t leaf = task_look_leaf(l, node);
 	if (leaf != TASK_NONE)
 		h = mix(h, heap_type_of(l, task_look_kind(l, leaf)->type)->class_id + (l->nodes[leaf].flags & TASK_FED));
-	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++) {
+	uint64_t libraries = h;
+	bool others = false;
+	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++, node = l->nodes[node].next) {
+		if (is_library_suspended(l, node)) {
+			libraries = mix(libraries, place_of(l, node));
+			continue;
+		}
 		h = mix(h, place_of(l, node));
 		h = mix(h, (uint16_t)task_look_kind(l, node)->state);
-		node = l->nodes[node].next;
+		others = true;
 	}
-	return h;
+	return others ? h : libraries;
 }
 
 uint64_t task_chain_mark(const struct task_look *l, uint32_t node)
@@ -156,8 +170,8 @@ char *task_chain_method(const struct task_look *l, uint32_t type)
 
 static void describe_suspended(const struct heap_method *m, int16_t state, struct task_call *out)
 {
-	out->state = state;
 	out->framework = task_type_is_framework(m->raw);
+	out->state = out->framework ? TASK_STATE_UNKNOWN : state;
 	out->method = mem_strdup(m->name);
 }
 

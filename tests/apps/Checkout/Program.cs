@@ -18,6 +18,7 @@ public static class Program
         ["alloc"] = Threaded.Allocate,
         ["trickle"] = Threaded.Trickle,
         ["async"] = Awaiting.Run,
+        ["nested"] = Nested.Run,
         ["names"] = Naming.Run,
         ["web"] = Web.Run,
     };

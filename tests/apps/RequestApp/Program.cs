@@ -62,6 +62,7 @@ public static class Program
         Telemetry.Map(app);
         Healthy.Map(app);
         Sick.Map(app);
+        Awaiting.Map(app);
         if (postgres != "")
             Postgres.Map(app);
         if (redis != "")

@@ -6,7 +6,7 @@ import os
 import time
 import unittest
 
-from tests.lib import local, proc, readers, shares
+from tests.lib import dotnet, local, proc, readers, shares
 
 HERTZ = 499
 MOST_CUT = 0.01        # of samples
@@ -145,6 +145,31 @@ class Accuracy(local.LocalCase):
         _, samples = self.session(app, "signal-timer")
         self.assertGreater(samples.share("Checkout.Loads.Awaiting.ReserveAsync"), 0.2, samples.leaves())
         self.assertEqual(sum(w for s, w in samples.stacks if any("MoveNext" in f and "Checkout" in f for f in s)), 0)
+
+    def check_nested(self, framework, application):
+        """Async methods that work after an await: in them, called by nobody but who called them; and who completes a task has no part in what awaits it."""
+        app = self.start("nested", framework, application=application)
+        app.warm(100)
+        report, samples = self.session(app, "perf-cpu")
+        shares.check(self, samples, app.shares(app.during), least=0.3)
+        names = {name: "Checkout.Loads.Nested.%s" % name for name in ("InnerAsync", "MiddleAsync", "DirectAsync", "AwaitNewsAsync", "CallDirectly", "Publish")}
+        for stack, _ in samples.stacks:
+            nested = [f[len("Checkout.Loads.Nested."):] for f in stack if f.startswith("Checkout.Loads.Nested.")]
+            self.assertFalse([f for f in stack if "IL_STUB_AsyncResume" in f or "MoveNext" in f and "Checkout" in f], stack)
+            self.assertFalse({"InnerAsync", "AwaitNewsAsync"} & set(nested) and nested[-1] in ("InnerAsync", "AwaitNewsAsync") and
+                             set(nested[:-1]) - {"MiddleAsync", "OuterAsync", "CallDirectly"}, nested)
+            self.assertLessEqual(nested.count("DirectAsync"), 1, stack)
+        methods = {m["name"]: m for m in report["methods"]}
+        for name in ("InnerAsync", "MiddleAsync", "DirectAsync"):
+            self.assertIn("async", methods[names[name]]["marks"], methods[names[name]])
+        self.assertIn(names["InnerAsync"], report["diagnosis"]["headline"] + report["diagnosis"]["text"])
+        self.assertLess(methods.get(names["Publish"], {"total": 0})["total"], 0.02 * report["sampling"]["samples"] + CHANCE, methods)
+
+    def test_async_methods_that_await_each_other_on_net10(self):
+        self.check_nested("net10.0", dotnet.App)
+
+    def test_methods_that_the_runtime_suspends_on_net11(self):
+        self.check_nested("net11.0", dotnet.CheckoutRuntime)
 
 
 def switches(pid):

@@ -106,6 +106,9 @@ class Lines(local.LocalCase):
     def test_ahead_of_time_trimmed_and_embedded(self):
         self.check(LineReady, "net10.0")
 
+    def test_plain_on_net11(self):
+        self.check(LineApp, "net11.0")
+
     @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "make runtimes")
     def test_other_runtimes(self):
         for framework in ("net8.0", "net9.0"):

@@ -62,6 +62,11 @@ class Target(dotnet.RequestApp):
         proc.wait_until(lambda: len(self.all_progress()) >= before + more, 60, "progress of the application")
 
 
+class Runtime(Target):
+    """The same, whose methods the runtime itself suspends: for .NET 11."""
+    NAME = "RequestRuntime"
+
+
 def load(folder, name="report.json"):
     with open(os.path.join(folder, name), encoding="utf-8") as f:
         return json.load(f)
@@ -131,6 +136,7 @@ def ask_from(address, app, path):
 
 class RequestsCase(unittest.TestCase):
     time_limit = 400
+    application = Target
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
@@ -138,7 +144,7 @@ class RequestsCase(unittest.TestCase):
         self.folder = folder.name
 
     def target(self, framework="net10.0", *arguments, **how):
-        app = Target(framework, arguments, **how)
+        app = self.application(framework, arguments, **how)
         self.addCleanup(app.stop)
         return app
 

@@ -10,8 +10,8 @@ from tests.lib import dotnet, postgres, proc
 from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import within
 from tests.lib.slow_names import SlowNames
-from tests.system.slowrequests.target import (HOSTING, RequestsCase, ask_from, by_name, contents, findings, load, read_slowly, route, shape,
-                                               share_of)
+from tests.system.slowrequests.target import (HOSTING, RequestsCase, Runtime, ask_from, by_name, contents, findings, load, read_slowly, route,
+                                               shape, share_of)
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
 MOST_ENDPOINTS = 1001
@@ -462,6 +462,10 @@ class Net10(OnOlder, RequestsCase):
 
 class Net11(OnNewest, RequestsCase):
     framework = "net11.0"
+
+
+class Net11Runtime(OnNewest, RequestsCase):
+    framework, application = "net11.0", Runtime
 
 
 if __name__ == "__main__":

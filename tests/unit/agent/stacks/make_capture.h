@@ -3,7 +3,8 @@
  *   make_samples(&m, "worker", 80, "app:Shop.Cart:Total;rt:;kernel:futex_wait")
  *
  * adds 80 samples of a thread with that stack, root first. Kinds of frames: app, lib (.NET's own), dyn, rt (libcoreclr), jit, libc,
- * kernel, none; `kind:type:method` where managed, else `kind:symbol`, the symbol may be empty. `kind:type:method@118`: in line 118 of src/Shop/Cart.cs. */
+ * kernel, none; `kind:type:method` where managed, else `kind:symbol`, the symbol may be empty. `kind:type:method@118`: in line 118 of src/Shop/Cart.cs;
+ * `kind:type:method#7`: the runtime's function 7. */
 #ifndef DRDOTNET_MAKE_CAPTURE_H
 #define DRDOTNET_MAKE_CAPTURE_H
 
@@ -59,9 +60,11 @@ static uint32_t make_frame(struct made *m, char *word)
 		{"kernel", FRAME_KERNEL, "[kernel]"},	  {"none", FRAME_UNKNOWN, ""},
 		{"dynregex", FRAME_MANAGED, "System.Text.RegularExpressions.dll"},
 	};
-	char *at = strchr(word, '@');
+	char *at = strchr(word, '@'), *number = strchr(word, '#');
 	if (at)
 		*at = '\0';
+	if (number)
+		*number = '\0';
 	char *kind = strsep(&word, ":"), *type = word, *method = word ? strrchr(word, ':') : NULL;
 	struct frame f = {.kind = FRAME_UNKNOWN, .module = (char *)""};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -82,6 +85,7 @@ static uint32_t make_frame(struct made *m, char *word)
 		f.link = (char *)"https://github.com/acme/shop/blob/0123abc/src/Shop/Cart.cs";
 		f.line = (uint32_t)atoi(at + 1);
 	}
+	f.function = number ? (uint64_t)atoi(number + 1) : 0;
 	return capture_add_frame(m->builder, &f);
 }
 

@@ -84,6 +84,10 @@ Test(cpu_analysis, what_carries_all_stacks_comes_last)
 	make_end(&m);
 }
 
+#define DISPATCHER "System.Runtime.CompilerServices.AsyncHelpers.RuntimeAsyncTask"
+#define RESUMES "lib:System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1:DispatchContinuations;dyn::IL_STUB_AsyncResume;"
+#define DISPATCHES "lib:System.Threading.Pool:Dispatch;" RESUMES
+
 Test(cpu_analysis, stacks_read_as_the_user_wrote_them)
 {
 	static const struct {
@@ -99,6 +103,13 @@ Test(cpu_analysis, stacks_read_as_the_user_wrote_them)
 		 METHOD_ASYNC},
 		{"app:S.A:Sum;app:S.A+<Items>d__2:MoveNext", "S.A.Sum;S.A.Items", METHOD_ITERATOR},
 		{"app:S.A+<Walk>d__1:MoveNext;app:S.A+<Walk>d__1:MoveNext", "S.A.Walk;S.A.Walk", METHOD_ASYNC | METHOD_ITERATOR},
+		/* suspended by the runtime itself (.NET 11): called by its thunk, resumed by a stub */
+		{"app:S.A:Main;app:S.A:Load#7;app:S.A:Load#8@12", "S.A.Main;S.A.Load", METHOD_ASYNC},
+		{"app:S.A:Main;app:S.A:Load#7;app:S.A:Load#8;app:S.A:Load#8", "S.A.Main;S.A.Load;S.A.Load", METHOD_ASYNC},
+		{"app:S.A:Main;app:S.A:Load;app:S.A:Load", "S.A.Main;S.A.Load;S.A.Load", 0},
+		{DISPATCHES "app:S.A:Load#8;app:S.B:Price#9", "System.Threading.Pool.Dispatch;" DISPATCHER ".DispatchContinuations;S.A.Load;S.B.Price", 0},
+		{DISPATCHES "app:S.A:Load#8", "System.Threading.Pool.Dispatch;" DISPATCHER ".DispatchContinuations;S.A.Load", METHOD_ASYNC},
+		{"lib:System.Threading.Pool:Dispatch;dyn::IL_STUB_AsyncResume", "System.Threading.Pool.Dispatch;IL_STUB_AsyncResume", METHOD_DYNAMIC},
 		{"libc:;rt:;rt:;rt:;app:S.A:Main;rt:;rt:;libc:;rt:", "libc.so.6;libcoreclr.so;S.A.Main;libcoreclr.so;libc.so.6;libcoreclr.so",
 		 METHOD_NO_SYMBOL},
 		{"app:S.A:Main;kernel:entry;kernel:vfs_read", "S.A.Main;entry;vfs_read", 0},
@@ -153,6 +164,11 @@ Test(cpu_analysis, a_continuation_belongs_to_the_method_that_awaited)
 		{"lib:System.A:Run;app:S.Feed:Publish;lib:" BOX ":MoveNext;app:S.Cart+<Price>d__1:MoveNext", "System.A.Run;S.Cart.Price", "S.Cart.Price"},
 		/* .NET's own method awaited: the completing one has no part in what it does then */
 		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult" CONTINUES "lib:System.IO.Reader+<ReadAsync>d__1:MoveNext",
+		 "System.A.Run;System.IO.Reader.ReadAsync", NULL},
+		/* by the runtime itself */
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult;" RESUMES "app:S.Cart:Price;lib:System.C:Sort",
+		 "System.A.Run;S.Cart.Price;System.C.Sort", "S.Cart.Price"},
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult;" RESUMES "lib:System.IO.Reader:ReadAsync",
 		 "System.A.Run;System.IO.Reader.ReadAsync", NULL},
 		/* called, not continued */
 		{"lib:System.A:Run;app:S.Feed:Publish;app:S.Cart:Price;lib:System.Runtime.CompilerServices.AsyncTaskMethodBuilder:Start;"

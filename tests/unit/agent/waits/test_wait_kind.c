@@ -91,6 +91,9 @@ static const struct {
 	{{"libc", "coreclr", APP}, WAIT_KIND_RUNTIME, false},
 	{{"libc", "coreclr", "coreclr", "libc"}, WAIT_KIND_RUNTIME, true},
 	{{"libc", "lib:libpq.so.5", APP}, WAIT_KIND_NATIVE, false},
+	{{"libc", "lib:libc.so.6!pthread_cond_wait", APP}, WAIT_KIND_RUNTIME, false}, /* all that .NET 11 calls for an event is inlined */
+	{{"libc", "lib:libc.so.6!pthread_cond_wait", "lib:libpq.so.5", APP}, WAIT_KIND_NATIVE, false},
+	{{"libc", "lib:libc.so.6!poll", APP}, WAIT_KIND_NATIVE, false},
 	{{"libc", "lib:librdkafka.so.1", "lib:librdkafka.so.1", "libc"}, WAIT_KIND_NATIVE, true},
 	{{"libc", "lib:libdrdotnet.so", "libc"}, WAIT_KIND_NATIVE, true},
 	{{NULL}, WAIT_KIND_UNKNOWN, false},
