@@ -301,6 +301,13 @@ static bool found_empty(const struct work *w, size_t i)
 	return p->job.phase == JOB_FAILED && !w->views[i].stored_final && (reason == REASON_NoDotnetProcess || reason == REASON_ProcessNotFound);
 }
 
+/* The pod is there, and this says why its agent has found nothing in it. */
+static void explain_empty(struct work *w, size_t i)
+{
+	if (found_empty(w, i) && w->infos[i].name[0] && !w->infos[i].over && w->infos[i].container_count == 0)
+		end_session_pod(w, i, JOB_FAILED, REASON_PodNotRunning, "None of the pod's containers runs: they have ended, or wait to be started again.");
+}
+
 int reconcile_inspect(struct work *w, struct err *e)
 {
 	if (w->plan.stage != PLAN_DRIVE || w->assigned)
@@ -310,6 +317,7 @@ int reconcile_inspect(struct work *w, struct err *e)
 		const struct plan_pod *p = &w->plan.pods[i];
 		if (found_empty(w, i) && look_after(w, i, e) < 0)
 			return -1;
+		explain_empty(w, i);
 		if (job_phase_is_final(w->s.pods[i].job.phase))
 			continue;
 		if (p->action == POD_END)
