@@ -1,8 +1,14 @@
 /* Jobs whose container was started again while they waited for their turn, or while the node was down. */
 #include "agent/jobs/jobs_private.h"
+#include "common/base/clock.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+#define BOOTED_MS 30000 /* the kubelet starts the pods of a node that has booted */
+#define LOOK_AGAIN_MS 500
+#define DISCOVER_MS 20000
 
 static bool is_of_order(const struct link_order *o, const struct target *t)
 {
@@ -48,6 +54,26 @@ static struct link_container *ordered_container(struct link_order *o)
 	return NULL;
 }
 
+/* Waits a moment; true: the job is to end. */
+static bool pause_job(const struct job *job)
+{
+	struct pollfd cancel = {.fd = job->cancel_fd, .events = POLLIN};
+	return poll(&cancel, 1, LOOK_AGAIN_MS) > 0 || clock_mono_ms() >= job->deadline_mono_ms;
+}
+
+static int look_for_new(struct jobs *j, const struct job *job, struct discover_options *options, struct target_list *out, struct err *e)
+{
+	int64_t until_ms = clock_mono_ms() + (job->resumed ? BOOTED_MS : 0);
+	do {
+		target_list_fini(out);
+		options->deadline_ms = clock_mono_ms() + DISCOVER_MS;
+		if (j->config.operations->discover(options, out, e) < 0)
+			return -1;
+		keep_new_containers(&job->order, out);
+	} while (out->count == 0 && clock_mono_ms() < until_ms && !pause_job(job));
+	return 0;
+}
+
 int job_find_restarted(struct jobs *j, struct job *job, const struct discover_options *first, struct target_list *out, struct err *e)
 {
 	struct link_order *o = &job->order;
@@ -56,10 +82,8 @@ int job_find_restarted(struct jobs *j, struct job *job, const struct discover_op
 		return 0;
 	options.container_ids = NULL;
 	options.container_id_count = 0;
-	target_list_fini(out);
-	if (j->config.operations->discover(&options, out, e) < 0)
+	if (look_for_new(j, job, &options, out, e) < 0)
 		return -1;
-	keep_new_containers(o, out);
 	struct link_container *container = ordered_container(o);
 	bool one = is_one_container(out);
 	if (container && one) {

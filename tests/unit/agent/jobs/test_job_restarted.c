@@ -1,5 +1,6 @@
 /* Jobs whose container was started again after the order. */
 #include "agent/jobs/jobs_private.h"
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 #include <criterion/criterion.h>
@@ -8,7 +9,7 @@
 
 static struct {
 	const char *ids[4]; /* containers of the .NET processes that the pod has now */
-	int asked;
+	int asked, first_at; /* from which question on */
 } world;
 
 static int discover_pod(const struct discover_options *o, struct target_list *out, struct err *e)
@@ -16,7 +17,7 @@ static int discover_pod(const struct discover_options *o, struct target_list *ou
 	(void)e;
 	world.asked++;
 	cr_expect(!o->container_ids && strcmp(o->pod_uid, "u") == 0);
-	for (size_t i = 0; i < 4 && world.ids[i]; i++) {
+	for (size_t i = 0; i < 4 && world.ids[i] && world.asked > world.first_at; i++) {
 		struct target t = {.pid = (pid_t)i + 10, .container_id = mem_strdup(world.ids[i])};
 		target_list_add_take(out, &t);
 	}
@@ -77,4 +78,32 @@ Test(job_restarted, an_order_without_containers_has_asked_for_the_whole_pod)
 	world.asked = 0;
 	cr_expect_eq(job_find_restarted(&j, &job, &first, &list, &e), 0);
 	cr_expect_eq(world.asked, 0);
+}
+
+static size_t find_later(bool resumed, int64_t left_ms)
+{
+	const char *ids[] = {"old"};
+	struct jobs j = {.config.operations = &operations};
+	struct job job = {.resumed = resumed, .cancel_fd = -1, .deadline_mono_ms = clock_mono_ms() + left_ms};
+	struct discover_options first = {.pod_uid = "u", .container_ids = ids, .container_id_count = 1};
+	struct target_list list = {0};
+	struct err e = ERR_INIT;
+	world.ids[0] = "new";
+	world.ids[1] = NULL;
+	world.asked = 0;
+	world.first_at = 2;
+	cr_expect_eq(job_find_restarted(&j, &job, &first, &list, &e), 0);
+	size_t count = list.count;
+	target_list_fini(&list);
+	return count;
+}
+
+Test(job_restarted, a_node_that_has_booted_gets_time_to_start_its_pods)
+{
+	cr_expect_eq(find_later(true, 60000), 1);
+	cr_expect_eq(world.asked, 3);
+	cr_expect_eq(find_later(false, 60000), 0);
+	cr_expect_eq(world.asked, 1);
+	cr_expect_eq(find_later(true, 0), 0);
+	cr_expect_eq(world.asked, 1);
 }
