@@ -207,6 +207,7 @@ static int open_rest(struct program *p, struct err *e)
 		.port = (int)s->api_port,
 		.cert_pem = s->api_plain_http ? NULL : pair->cert,
 		.key_pem = s->api_plain_http ? NULL : pair->key,
+		.behind_gateway = s->api_plain_http || s->api_behind_gateway,
 		.rest_api = s->rest_api,
 		.web_ui = s->web_ui,
 		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, program_is_ready, p,

@@ -51,6 +51,23 @@ enum cgroup_place cgroup_watch_place(const char *below_mount, struct cgroup_iden
 	return levels < LEVELS_TO_KUBEPODS && (levels == 0 || strstr(below_mount, "kubelet")) ? CGROUP_PLACE_ABOVE : CGROUP_PLACE_OTHER;
 }
 
+bool cgroup_watch_holds_pods(const char *path)
+{
+	AUTO_DIR DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool found = false;
+	while (dir && !found && (entry = readdir(dir)))
+		found = entry->d_type == DT_DIR && strstr(entry->d_name, "kubepods");
+	return found;
+}
+
+/* A folder at the top may be the kubelet's cgroupRoot, whatever its name is. */
+static bool is_root_of_pods(const struct cgroup_watch *w, const char *path)
+{
+	const char *below = path + strlen(w->top.mount);
+	return below[0] && !strchr(below + 1, '/') && cgroup_watch_holds_pods(path);
+}
+
 static void watch_folder(struct cgroup_watch *w, const char *path, cgroup_watch_fn *fn, void *ctx);
 
 /* Whatever is found at a path: watched, or told of. `fn` NULL: what is there at the beginning. */
@@ -68,6 +85,9 @@ static void take_folder(struct cgroup_watch *w, const char *path, cgroup_watch_f
 			fn(ctx, &dir, id.pod_uid, id.container_id);
 		break;
 	case CGROUP_PLACE_OTHER:
+		if (is_root_of_pods(w, path))
+			watch_folder(w, path, fn, ctx);
+		break;
 	case CGROUP_PLACE_INSIDE:
 		break;
 	}

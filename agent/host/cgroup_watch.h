@@ -33,4 +33,7 @@ enum cgroup_place {
 struct cgroup_identity;
 enum cgroup_place cgroup_watch_place(const char *below_mount, struct cgroup_identity *out);
 
+/* Whether the groups of all pods are right below this folder. */
+bool cgroup_watch_holds_pods(const char *path);
+
 #endif

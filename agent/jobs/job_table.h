@@ -33,6 +33,7 @@ struct job {
 	bool has_slot;                 /* counts as running */
 	bool active;                   /* its thread lives */
 	bool canceled, stopped;        /* by the user; because the agent ends */
+	bool resumed;                  /* an agent before this one had it: the node may have booted just now */
 	bool forget;                   /* drop it when its thread ends */
 	char process[JOB_PROCESS_KEY_SIZE];    /* the process that it profiles; "" none */
 	char blocked_by[JOB_PROCESS_KEY_SIZE]; /* it waits for this process to be free */

@@ -209,7 +209,7 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 		.deadline_ms = clock_mono_ms() + DISCOVERY_MS,
 	};
 	struct target_list list = {0};
-	if (j->config.operations->discover(&options, &list, e) < 0)
+	if (j->config.operations->discover(&options, &list, e) < 0 || (list.count == 0 && host && job_find_restarted(j, job, &options, &list, e) < 0))
 		return -1;
 	if (list.count == 0)
 		return refuse_empty(j, o, list.opened_late_s, e);

@@ -281,6 +281,7 @@ static void resume_job(struct jobs *j, const struct link_order *o, struct link_j
 		job->state.phase = JOB_QUEUED;
 		job->state.report_count = 0;
 		jobs_say(job, REASON_Queued, "the agent was restarted during the session, which starts again");
+		job->resumed = true;
 	}
 	launch(j, job);
 }

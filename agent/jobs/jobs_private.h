@@ -41,6 +41,10 @@ const char *job_start_claim(struct jobs *j, struct job *job);
  * what the kernel said. -1: it cannot be profiled, or the job is to end. In the job's thread. job_start.c */
 int job_start_await(struct jobs *j, struct job *job, struct start_capture *c, struct target *out, struct err *e);
 
+/* Processes of a container that was started again since the order, which names the container before it: those of the pod that are of none of the order's
+ * containers. Where it is known which of these it is, the order names the new one from now on. -1: as discovery. In the job's thread. job_restarted.c */
+int job_find_restarted(struct jobs *j, struct job *job, const struct discover_options *first, struct target_list *out, struct err *e);
+
 /* From written reports to the final phase, or to the agent's end. In the job's thread. */
 void job_delivery_run(struct jobs *j, struct job *job);
 

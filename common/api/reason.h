@@ -27,7 +27,7 @@
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(NoContainerStarted, "Restart the workload while the session waits, or raise spec.activeDeadlineSeconds.")            \
 	X(StartsNotEnabled, "Use start: Now, or ask who runs the installation (CONTAINER_STARTS_ENABLED).")                   \
-	X(StartMissed, "Create the session again; the first seconds of that container were not kept.")                        \
+	X(StartMissed, "Raise spec.activeDeadlineSeconds, or restart the container when the node profiles less.")               \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names.")                                     \
 	X(HeapTooLargeForAgent, "Raise the agent's memory limit, or its spool's quota and disk, to what the message names.") \

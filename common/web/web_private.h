@@ -14,7 +14,7 @@
 
 #define WEB_MAX_PARAMS 4
 #define WEB_MAX_QUERY 16
-#define WEB_HEADERS_MAX_BYTES 8192
+#define WEB_HEADERS_MAX_BYTES 32768 /* with what gateways and their sign-ins add: cookies of 4 KiB, several of them */
 #define WEB_CHUNK_BYTES 65536 /* read from a stream at a time */
 #define WEB_PIECE_BYTES 16384 /* given to lws at a time */
 #define WEB_EVENT_MAX_BYTES (1024 * 1024)

@@ -37,6 +37,8 @@ static const struct option_row rows[] = {
 	TEXT("--api-tls-cert", "API_TLS_CERT", "FILE", api_tls_cert, NULL, "certificate chain of that port; default: the link's"),
 	TEXT("--api-tls-key", "API_TLS_KEY", "FILE", api_tls_key, NULL, "its key"),
 	SWITCH("--api-plain-http", "API_PLAIN_HTTP", option_set_on, api_plain_http, "no TLS there: what is in front of it must have it"),
+	SWITCH("--api-behind-gateway", "API_BEHIND_GATEWAY", option_set_on, api_behind_gateway,
+	       "people come through a gateway and have its address: what one address may ask for is what all may"),
 	SWITCH("--no-rest-api", "REST_API_ENABLED", option_set_off, rest_api, "no REST API and no web page"),
 	SWITCH("--no-web-ui", "WEB_UI_ENABLED", option_set_off, web_ui, "no web page"),
 	SWITCH("--no-container-starts", "CONTAINER_STARTS_ENABLED", option_set_off, container_starts, "sessions with start: NextContainerStart are refused"),

@@ -24,6 +24,7 @@ struct controller_settings {
 	int64_t api_port;                   /* 0: none */
 	const char *api_tls_cert, *api_tls_key; /* files; NULL: the link's certificate */
 	bool api_plain_http;
+	bool api_behind_gateway;            /* as with plain HTTP */
 	bool rest_api, web_ui;
 	bool container_starts;              /* sessions may wait for a container to start */
 	const char *alertmanager_token_file; /* of the webhook on that port; NULL: it is off */

@@ -42,7 +42,7 @@ static void update_index(struct controller *c, bool deleted, const json_t *objec
 static bool is_waited_for(const struct profiling_session *s)
 {
 	bool completed = session_object_completed(s);
-	return !completed && (!s->pod_count || session_object_deleting(s) || (s->spec_valid && s->spec.cancel));
+	return !completed && (session_object_unassigned(s) || session_object_deleting(s) || (s->spec_valid && s->spec.cancel));
 }
 
 static void on_session_object(void *ctx, bool deleted, const json_t *object)

@@ -57,7 +57,7 @@ struct rest_server *rest_server_new(const struct rest_server_config *c)
 		.key_pem = c->key_pem,
 		.count = count_web_event,
 	};
-	if (!c->cert_pem) { /* behind a proxy all people have its address */
+	if (c->behind_gateway) {
 		web.max_connections_per_client = PROXY_CONNECTIONS;
 		web.requests_per_second = PROXY_REQUESTS_PER_SECOND;
 		web.request_burst = 2 * PROXY_REQUESTS_PER_SECOND;

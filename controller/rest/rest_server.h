@@ -11,6 +11,7 @@ struct rest_server_config {
 	const char *bind_address; /* NULL: all */
 	int port;                 /* 0: any free one */
 	const char *cert_pem, *key_pem; /* NULL: plain HTTP */
+	bool behind_gateway;      /* all people have its address */
 	bool rest_api, web_ui;    /* the page needs the API */
 	struct rest_cluster_config cluster;
 };

@@ -200,7 +200,7 @@ void admission_release(struct admission *a, const char *key)
 
 static bool has_ended(const struct profiling_session *s)
 {
-	return session_object_completed(s) || !s->spec_valid || (!s->pod_count && (s->spec.cancel || session_object_deleting(s)));
+	return session_object_completed(s) || !s->spec_valid || (session_object_unassigned(s) && (s->spec.cancel || session_object_deleting(s)));
 }
 
 /* The nodes of the pods that are worked on, then of those whose reports are on their way. */
@@ -223,13 +223,14 @@ void admission_update(struct admission *a, const char *key, const struct profili
 	const char *nodes[SESSION_MAX_TARGETS];
 	struct budget_hold h;
 	fill_hold(s, nodes, &h);
-	if (has_ended(s) || (s->pod_count && !h.running && !h.kept)) {
+	bool unassigned = session_object_unassigned(s);
+	if (has_ended(s) || (!unassigned && !h.running && !h.kept)) {
 		admission_release(a, key);
 		return;
 	}
 	struct budget_request r = request_of(key, s);
 	pthread_mutex_lock(&a->lock);
-	if (s->pod_count)
+	if (!unassigned)
 		budget_hold(&a->budget, &r, &h);
 	else if (!a->open)
 		budget_ask(&a->budget, &r);

@@ -224,7 +224,8 @@ void plan_make(const struct profiling_session *s, const struct plan_pod_view *vi
 		out->stage = PLAN_REJECT;
 		return;
 	}
-	if (s->pod_count) {
+	bool missed = s->pod_count && session_object_unassigned(s);
+	if (s->pod_count && !missed) {
 		out->stage = PLAN_DRIVE;
 		for (size_t i = 0; i < s->pod_count; i++) {
 			struct drive d = drive_for(s, views, i, now_wall_ms, out);
@@ -239,9 +240,10 @@ void plan_make(const struct profiling_session *s, const struct plan_pod_view *vi
 	} else if (due(out, plan_deadline_ms(s), now_wall_ms)) {
 		out->stage = PLAN_END;
 		bool next = s->spec.start == START_NEXT_CONTAINER && s->conditions[CONDITION_SUCCEEDED].reason != REASON_Queued;
-		out->reason = next ? REASON_NoContainerStarted : REASON_DeadlineExceeded;
-		out->message = next ? "No container of the target with a .NET process has started before the session's deadline."
-				    : "The session's deadline has passed before a pod could be chosen.";
+		out->reason = missed ? REASON_StartMissed : next ? REASON_NoContainerStarted : REASON_DeadlineExceeded;
+		out->message = missed ? "The start of a container was missed, and no other could be profiled before the session's deadline."
+			       : next ? "No container of the target with a .NET process has started before the session's deadline."
+				      : "The session's deadline has passed before a pod could be chosen.";
 	} else {
 		out->stage = PLAN_CHOOSE;
 	}

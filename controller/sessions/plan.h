@@ -36,7 +36,7 @@ struct plan_pod_view {
 enum plan_stage {
 	PLAN_IGNORE,   /* nothing (any more) */
 	PLAN_REJECT,   /* the specification is invalid */
-	PLAN_CHOOSE,   /* pods are to be chosen */
+	PLAN_CHOOSE,   /* pods are to be chosen, or another after a missed start */
 	PLAN_END,      /* ends before any pod was chosen: `reason` */
 	PLAN_DRIVE,    /* act on each pod */
 	PLAN_FINISHED, /* the end stands in the status */

@@ -166,7 +166,7 @@ static int conclude_status(struct work *w, struct err *e)
 	(void)e;
 	if (w->comparing)
 		return 0;
-	bool ended = session_status_conclude(&w->s, w->now_wall_ms);
+	bool ended = !session_object_unassigned(&w->s) && session_status_conclude(&w->s, w->now_wall_ms);
 	if (ended && w->s.spec.start == START_NEXT_CONTAINER)
 		reconcile_tell_readiness(w);
 	if (ended)
@@ -330,7 +330,7 @@ static int look_for_session(struct reconciler *r, struct kube_client *kube, cons
 {
 	char uid[40], key[SESSION_KEY_SIZE];
 	size_t index;
-	if (!o->name[0] || session_job_id_parse(o->job_id, uid, &index) < 0 || session_cache_knows(r->cache, uid))
+	if (!o->name[0] || session_job_id_parse(o->job_id, uid, &index, NULL) < 0 || session_cache_knows(r->cache, uid))
 		return 0;
 	struct kube_ref ref = {.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = o->namespace, .name = o->name};
 	AUTO_JSON json_t *object = NULL;
@@ -396,7 +396,7 @@ static void count_in_budgets(struct work *w)
 		admission_release(w->r->admission, w->key);
 	else if (w->s.uid[0])
 		admission_update(w->r->admission, w->key, &w->s);
-	if (w->r->starts && (w->gone || w->s.pod_count || session_object_completed(&w->s) || session_object_deleting(&w->s)))
+	if (w->r->starts && (w->gone || !session_object_unassigned(&w->s) || session_object_completed(&w->s) || session_object_deleting(&w->s)))
 		starts_forget(w->r->starts, w->r->hub, w->key);
 }
 

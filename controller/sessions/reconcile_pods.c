@@ -141,8 +141,19 @@ static int wait_for_agent(struct work *w, const struct pod_info *first, const st
 	return wait_for_pods(w, too_old ? REASON_AgentTooOld : REASON_NodeWithoutAgent, message);
 }
 
+/* Which job of the session this is, after those that have missed their container's start. */
+static size_t next_attempt(const struct work *w)
+{
+	char uid[40];
+	size_t index, attempt;
+	bool missed = w->s.pod_count && session_job_id_parse(w->s.pods[0].job.job_id, uid, &index, &attempt) == 0;
+	return missed ? attempt + 1 : 0;
+}
+
 static void assign(struct work *w, struct pod_list *l, size_t count)
 {
+	size_t attempt = next_attempt(w);
+	session_object_drop_pods(&w->s);
 	w->s.pods = mem_calloc(count, sizeof *w->s.pods);
 	w->s.pod_count = count;
 	w->infos = mem_calloc(count, sizeof *w->infos);
@@ -153,7 +164,7 @@ static void assign(struct work *w, struct pod_list *l, size_t count)
 		snprintf(p->pod_uid, sizeof p->pod_uid, "%s", l->items[i].uid);
 		snprintf(p->node, sizeof p->node, "%s", l->items[i].node);
 		p->job.phase = JOB_QUEUED;
-		session_job_id(w->s.uid, i, p->job.job_id);
+		session_job_id(w->s.uid, i, attempt, p->job.job_id);
 		w->infos[i] = l->items[i];
 		l->items[i] = (struct pod_info){0};
 	}
@@ -290,6 +301,13 @@ static bool found_empty(const struct work *w, size_t i)
 	return p->job.phase == JOB_FAILED && !w->views[i].stored_final && (reason == REASON_NoDotnetProcess || reason == REASON_ProcessNotFound);
 }
 
+/* The pod is there, and this says why its agent has found nothing in it. */
+static void explain_empty(struct work *w, size_t i)
+{
+	if (found_empty(w, i) && w->infos[i].name[0] && !w->infos[i].over && w->infos[i].container_count == 0)
+		end_session_pod(w, i, JOB_FAILED, REASON_PodNotRunning, "None of the pod's containers runs: they have ended, or wait to be started again.");
+}
+
 int reconcile_inspect(struct work *w, struct err *e)
 {
 	if (w->plan.stage != PLAN_DRIVE || w->assigned)
@@ -299,6 +317,7 @@ int reconcile_inspect(struct work *w, struct err *e)
 		const struct plan_pod *p = &w->plan.pods[i];
 		if (found_empty(w, i) && look_after(w, i, e) < 0)
 			return -1;
+		explain_empty(w, i);
 		if (job_phase_is_final(w->s.pods[i].job.phase))
 			continue;
 		if (p->action == POD_END)

@@ -25,8 +25,11 @@ static int wait_for_start(struct work *w, size_t agents)
 	const struct session_target *t = &w->s.spec.target;
 	AUTO_FREE char *selector = t->pod_name ? mem_printf("pod %s", t->pod_name) : pods_selector_text(t->selector, t->selector_count);
 	AUTO_FREE char *watch = agents == 1 ? mem_strdup("agent of one node watches") : mem_printf("agents of %zu nodes watch", agents);
-	AUTO_FREE char *text = mem_printf("the next container of %s%.200s that starts will be profiled; the %s", t->pod_name ? "" : "pods with ", selector,
-					  watch);
+	const struct session_pod *missed = w->s.pod_count ? &w->s.pods[0] : NULL;
+	AUTO_FREE char *last = missed ? mem_printf("the start in pod %s was missed: %s; ", missed->pod_name, missed->job.message ? missed->job.message : "")
+				      : mem_strdup("");
+	AUTO_FREE char *text = mem_printf("%sthe next container of %s%.200s that starts will be profiled; the %s", last, t->pod_name ? "" : "pods with ",
+					  selector, watch);
 	if (!agents)
 		return wait_with(w, REASON_NodeWithoutAgent, "no agent is linked that can sample a container from its start");
 	return wait_with(w, REASON_WaitingForContainerStart, text);

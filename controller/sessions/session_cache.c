@@ -295,7 +295,7 @@ enum session_cache_kind session_cache_get(struct session_cache *c, const char *k
 static enum session_job_verdict find_job(struct session_cache *c, const char *node, const char *job_id, struct entry **out, size_t *index)
 {
 	char uid[40];
-	if (session_job_id_parse(job_id, uid, index) < 0)
+	if (session_job_id_parse(job_id, uid, index, NULL) < 0)
 		return SESSION_JOB_ORPHAN;
 	struct entry *n = find_uid(c, uid);
 	if (!n)
@@ -304,6 +304,8 @@ static enum session_job_verdict find_job(struct session_cache *c, const char *no
 		return SESSION_JOB_ORPHAN;
 	if (n->pod_count == 0)
 		return SESSION_JOB_EARLY;
+	if (*index < n->pod_count && session_job_is_earlier(job_id, n->session->pods[*index].job.job_id))
+		return SESSION_JOB_ORPHAN;
 	if (*index >= n->pod_count || strcmp(n->session->pods[*index].job.job_id, job_id) != 0 ||
 	    strcmp(n->session->pods[*index].node, node) != 0)
 		return SESSION_JOB_FOREIGN;

@@ -33,7 +33,7 @@ static void keys_call(struct keys *k, session_key_fn *fn, void *ctx)
 
 static bool waits_for(const struct entry *n, const char *node)
 {
-	bool found = n->session->pod_count == 0 && n->session->conditions[CONDITION_SUCCEEDED].reason != REASON_Queued;
+	bool found = session_object_unassigned(n->session) && n->session->conditions[CONDITION_SUCCEEDED].reason != REASON_Queued;
 	for (size_t i = 0; i < n->session->pod_count && !found; i++)
 		found = strcmp(n->session->pods[i].node, node) == 0;
 	return found;

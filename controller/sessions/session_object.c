@@ -5,7 +5,6 @@
 #include "common/base/text.h"
 #include "controller/sessions/session_findings.h"
 
-#include <ctype.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,25 +44,60 @@ bool session_object_has_finalizer(const struct profiling_session *s)
 	return false;
 }
 
-void session_job_id(const char *session_uid, size_t index, char out[LINK_ID_SIZE])
+void session_job_id(const char *session_uid, size_t index, size_t attempt, char out[LINK_ID_SIZE])
 {
-	snprintf(out, LINK_ID_SIZE, "%s-%zu", session_uid, index);
+	if (attempt)
+		snprintf(out, LINK_ID_SIZE, "%s-%zu.%zu", session_uid, index, attempt);
+	else
+		snprintf(out, LINK_ID_SIZE, "%s-%zu", session_uid, index);
 }
 
-int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index)
+/* Digits, and no more than `digits` of them; *end: what follows. -1: there are none, or it is not less than `limit`. */
+static int parse_number(const char *text, size_t digits, size_t limit, size_t *out, const char **end)
 {
-	const char *dash = strrchr(job_id, '-');
-	size_t len = dash ? (size_t)(dash - job_id) : 0;
-	if (len == 0 || len >= 40 || !isdigit((unsigned char)dash[1]) || strlen(dash + 1) > 2)
+	size_t len = strspn(text, "0123456789");
+	if (len == 0 || len > digits)
 		return -1;
-	char *end;
-	unsigned long n = strtoul(dash + 1, &end, 10);
-	if (*end || n >= SESSION_MAX_TARGETS)
+	*out = strtoul(text, NULL, 10);
+	*end = text + len;
+	return *out < limit ? 0 : -1;
+}
+
+int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index, size_t *attempt)
+{
+	const char *dash = strrchr(job_id, '-'), *end;
+	size_t len = dash ? (size_t)(dash - job_id) : 0, n, again = 0;
+	if (len == 0 || len >= 40 || parse_number(dash + 1, 2, SESSION_MAX_TARGETS, &n, &end) < 0)
+		return -1;
+	if (*end == '.' && (parse_number(end + 1, 3, SESSION_MAX_ATTEMPTS, &again, &end) < 0 || !again))
+		return -1;
+	if (*end)
 		return -1;
 	memcpy(session_uid, job_id, len);
 	session_uid[len] = '\0';
 	*index = n;
+	if (attempt)
+		*attempt = again;
 	return 0;
+}
+
+bool session_job_is_earlier(const char *job_id, const char *other)
+{
+	char uid[2][40];
+	size_t index[2], attempt[2];
+	return session_job_id_parse(job_id, uid[0], &index[0], &attempt[0]) == 0 && session_job_id_parse(other, uid[1], &index[1], &attempt[1]) == 0 &&
+	       strcmp(uid[0], uid[1]) == 0 && index[0] == index[1] && attempt[0] < attempt[1];
+}
+
+bool session_object_unassigned(const struct profiling_session *s)
+{
+	char uid[40];
+	size_t index, attempt;
+	if (s->pod_count != 1 || !s->spec_valid || s->spec.start != START_NEXT_CONTAINER)
+		return s->pod_count == 0;
+	const struct link_job *j = &s->pods[0].job;
+	return j->phase == JOB_FAILED && j->reason && strcmp(j->reason, REASON_StartMissed) == 0 &&
+	       session_job_id_parse(j->job_id, uid, &index, &attempt) == 0 && attempt + 1 < SESSION_MAX_ATTEMPTS;
 }
 
 static void shorten(const char *name, char out[SESSION_KEY_NAME_MAX + 1])
@@ -289,6 +323,15 @@ int session_object_from_json(const json_t *object, struct profiling_session *out
 	return 0;
 }
 
+void session_object_drop_pods(struct profiling_session *s)
+{
+	for (size_t i = 0; i < s->pod_count; i++)
+		link_job_fini(&s->pods[i].job);
+	free(s->pods);
+	s->pods = NULL;
+	s->pod_count = 0;
+}
+
 void session_object_fini(struct profiling_session *s)
 {
 	if (!s)
@@ -303,9 +346,7 @@ void session_object_fini(struct profiling_session *s)
 	free(s->comparison);
 	for (int i = 0; i < CONDITION_COUNT; i++)
 		free(s->conditions[i].message);
-	for (size_t i = 0; i < s->pod_count; i++)
-		link_job_fini(&s->pods[i].job);
-	free(s->pods);
+	session_object_drop_pods(s);
 	*s = (struct profiling_session){0};
 }
 

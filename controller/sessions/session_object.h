@@ -9,6 +9,7 @@
 #include "controller/kube/workload.h"
 
 #define SESSION_MAX_TARGETS 20
+#define SESSION_MAX_ATTEMPTS 1000 /* at the start of a container: more are not waited for */
 #define SESSION_KEY_SIZE (64 + 254 + 1)
 
 enum condition_status { CONDITION_ABSENT, CONDITION_UNKNOWN, CONDITION_TRUE, CONDITION_FALSE };
@@ -59,6 +60,7 @@ struct profiling_session {
  * spec_valid is false and spec_error says why. A status that somebody else spoiled is read as far as it makes sense. */
 int session_object_from_json(const json_t *object, struct profiling_session *out, struct err *e);
 void session_object_fini(struct profiling_session *s);
+void session_object_drop_pods(struct profiling_session *s);
 void session_object_copy(struct profiling_session *out, const struct profiling_session *from);
 
 /* "<namespace>/<name>" */
@@ -68,9 +70,17 @@ bool session_object_completed(const struct profiling_session *s);
 bool session_object_has_finalizer(const struct profiling_session *s);
 bool session_object_deleting(const struct profiling_session *s);
 
-/* Job ids name their session: "<session uid>-<index>". */
-void session_job_id(const char *session_uid, size_t index, char out[LINK_ID_SIZE]);
-int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index);
+/* It has no pod: none has been chosen, or the start of the container that was (spec.start: NextContainerStart) was missed, so that it waits for the next
+ * one; the pod that it had stays in its status until then. */
+bool session_object_unassigned(const struct profiling_session *s);
+
+/* Job ids name their session: "<session uid>-<index>"; after missed starts, "<session uid>-<index>.<attempt>" with the number of those: an agent takes no
+ * second order of an id that it was told to forget. */
+void session_job_id(const char *session_uid, size_t index, size_t attempt, char out[LINK_ID_SIZE]);
+int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index, size_t *attempt); /* attempt: or NULL */
+
+/* Both are of one pod of a session, and this one has missed its start before the other was ordered. */
+bool session_job_is_earlier(const char *job_id, const char *other);
 
 /* Where a pod's reports go in a store: "<namespace>/<session name>-<first 8 of its uid>/<pod>/". Names of more than SESSION_KEY_NAME_MAX bytes are
  * cut and end in '_' (no name of Kubernetes has one) and their own hash, so that each part fits into a file's name and no two meet. */

@@ -44,7 +44,7 @@ class Containers(real_cluster.Case):
         dotnet.assert_nothing_left(self, sidecar, before)
 
     def test_2_a_start_on_a_full_node(self):
-        """What happens at a start does not happen again: it is attached to at once, or said to be missed."""
+        """What happens at a start does not happen again: it is attached to at once, or the container's next start is."""
         for name in ("first", "second"):
             self.start("holds-" + name, name, seconds=HELD)
         for name in ("first", "second"):
@@ -52,14 +52,11 @@ class Containers(real_cluster.Case):
         self.cluster.session("start", {"profiler": "CPUHotpaths", "target": {"selector": {"matchLabels": {"app": "spins"}}}, "durationSeconds": 20,
                                        "start": "NextContainerStart", "activeDeadlineSeconds": 600})
         self.cluster.wait("psess/start", "jsonpath={.status.conditions[?(@.type=='Completed')].reason}=WaitingForContainerStart")
-        self.cluster.pod("spins", real_cluster.container(*HOT, "--seconds", "4", cpu="500m"), wait=False, restartPolicy="Never")
+        self.cluster.pod("spins", real_cluster.container(*HOT, "--seconds", "4", cpu="500m"), wait=False)
         session = self.cluster.finished("start")
-        held = self.cluster.get("psess", "holds-first")["status"]
-        self.assertEqual(self.cluster.condition({"status": held}, "Completed")["status"], "False", "the places were taken for as long")
-        succeeded = self.cluster.condition(session, "Succeeded")
-        if succeeded["status"] == "False":
-            self.assertEqual(succeeded["reason"], "StartMissed", succeeded)
-            return
+        if session["status"]["targets"][0]["jobID"].endswith("-0"):  # it has missed none
+            held = self.cluster.get("psess", "holds-first")["status"]
+            self.assertEqual(self.cluster.condition({"status": held}, "Completed")["status"], "False", "the places were taken for as long")
         self.assert_succeeded(session)
         text = session["status"]["diagnosis"]
         self.assertRegex(text, TRUTH + "|No verdict: only")  # on a machine that gave it little

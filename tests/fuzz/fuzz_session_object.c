@@ -32,12 +32,13 @@ static void check_status(const json_t *status)
 static void name_things(const struct profiling_session *s)
 {
 	char job[LINK_ID_SIZE], uid[40], key[SESSION_KEY_SIZE], prefix[1024];
-	size_t index = 0;
+	size_t index = 0, attempt = 0;
 	session_object_key(s, key);
-	session_job_id(s->uid, 3, job);
-	if (session_job_id_parse(job, uid, &index) == 0 && (index != 3 || strncmp(uid, s->uid, 36) != 0))
+	session_job_id(s->uid, 3, 7, job);
+	if (session_job_id_parse(job, uid, &index, &attempt) == 0 && (index != 3 || attempt != 7 || strncmp(uid, s->uid, 36) != 0))
 		abort();
-	session_job_id_parse(s->name, uid, &index);
+	session_job_id_parse(s->name, uid, &index, NULL);
+	session_object_unassigned(s);
 	struct err e = ERR_INIT;
 	if (session_report_prefix(s->namespace, s->name, s->uid, s->pod_count ? s->pods[0].pod_name : "pod", prefix, sizeof prefix, &e) == 0 &&
 	    (strlen(prefix) == 0 || prefix[strlen(prefix) - 1] != '/'))

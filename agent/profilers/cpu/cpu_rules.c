@@ -26,6 +26,7 @@
 #define WAITING_MOST 75
 #define WAITED_SECONDS 1
 #define NODE_PRESSURE 20        /* of the session */
+#define NODE_UNSEEN 50          /* the same where its own waits are not known: a thread that waits keeps it up for as long */
 #define NODE_OF_ITS_OWN 0.7     /* of the node's CPUs: then it waits for itself */
 #define HEAPS_PER_CPU 1.5
 #define GC_NOTABLE 10
@@ -59,12 +60,18 @@ static bool uses_little(cpu *n)
 	return cpu_rules_uses_little(n->cpus_used, n->cpus_allowed);
 }
 
+/* Its threads' waits cannot be read, as of a process that has ended, and others on the node waited for long. */
+static bool may_wait_unseen(cpu *n)
+{
+	return !rules_known(n->waited_seconds) && rules_known(n->node_pressure_percent) && n->node_pressure_percent >= NODE_UNSEEN;
+}
+
 /* One that gets no CPU is not idle. */
 static bool idles(cpu *n)
 {
 	if (n->since_start) /* what comes before the first request is looked at, however little it is of the whole time */
 		return false;
-	return uses_little(n) && !waits_for_node(n);
+	return uses_little(n) && !waits_for_node(n) && !may_wait_unseen(n);
 }
 
 /* what they need ----------------------------------------------------------------------------------------------------- */
@@ -79,6 +86,12 @@ static const char *needs_samples(const void *numbers)
 {
 	cpu *n = numbers;
 	return idles(n) ? "too little CPU was used" : n->samples == 0 ? "no sample was taken" : too_few(n) ? "too few samples came" : NULL;
+}
+
+static const char *needs_own_waits(const void *numbers)
+{
+	cpu *n = numbers;
+	return uses_little(n) && may_wait_unseen(n) ? "how long its threads waited for a CPU of the full node is not known" : NULL;
 }
 
 static const char *needs_age(const void *numbers)
@@ -314,7 +327,7 @@ static struct rule_score is_spread(const void *numbers)
 
 /* Of two that explain as much the first one leads. */
 const struct rule cpu_rules[CPU_RULE_COUNT] = {
-	{"Idle", NULL, is_idle, cpu_says_idle},
+	{"Idle", needs_own_waits, is_idle, cpu_says_idle},
 	{"NoSamplesTaken", NULL, has_no_samples, cpu_says_no_samples},
 	{"TooFewSamples", NULL, has_few_samples, cpu_says_few_samples},
 	{"StartWaits", NULL, cpu_start_waits, cpu_says_start_waits},

@@ -39,7 +39,7 @@ class Options(unittest.TestCase):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_switches_may_come_from_the_environment(self):
-        for name in ("REST_API_ENABLED", "WEB_UI_ENABLED", "API_PLAIN_HTTP"):
+        for name in ("REST_API_ENABLED", "WEB_UI_ENABLED", "API_PLAIN_HTTP", "API_BEHIND_GATEWAY"):
             done = run(**{name: "maybe"})
             self.assertEqual((done.returncode, done.stderr.strip()), (2, 'drdotnet-controller: %s: expected true or false, found "maybe" '
                                                                         "(see drdotnet-controller --help)" % name))
@@ -232,6 +232,27 @@ class Certificates(ProgramTest):
             return subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:%d%s" % (port, path)],
                                   capture_output=True, text=True).stdout
         self.assertEqual([status(p) for p in ("/api/openapi.json", "/api/sessions", "/", "/viewer.html")], ["200", "401", "404", "404"])
+
+    def test_behind_a_gateway_one_address_may_have_all_connections(self):
+        for words, served in (((), False), (("--api-behind-gateway",), True)):
+            port, kept = proc.free_ports(1)[0], []
+            controller = self.start("api-gateway-%s" % served, "--api-port", port, *words)
+            controller.wait_log('"serving the REST API"', 60)
+            try:
+                for _ in range(200):
+                    kept.append(socket.create_connection(("127.0.0.1", port)))
+                self.assertEqual(self.serves_tls(port), served)
+            finally:
+                for connection in kept:
+                    connection.close()
+                controller.stop()
+
+    @staticmethod
+    def serves_tls(port):
+        try:
+            return bool(ssl.get_server_certificate(("127.0.0.1", port), timeout=proc.patience(10)))
+        except OSError:
+            return False
 
     def test_metrics_are_what_prometheus_reads(self):
         controller = self.start("m")

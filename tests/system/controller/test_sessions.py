@@ -299,12 +299,15 @@ class Ends(ControllerTest):
 
     def test_pod_goes_while_its_job_waits_for_its_turn(self):
         """Its agent finds no process, and cannot tell why; of a pod that is there it is right."""
-        self.pod("checkout-1")
+        self.pod("checkout-1", container_ids={"app": "ab" * 32})
         hub = self.leader("n1")
-        for name, reason in (("there", "NoDotnetProcess"), ("gone", "PodGone")):
+        for name, reason in (("there", "NoDotnetProcess"), ("crashed", "PodNotRunning"), ("gone", "PodGone")):
             self.sessions.create(name)
             _, order = hub.order(name)
             hub.job("n1", order["jobID"], "Queued", queuePosition=1)
+            if reason == "PodNotRunning":
+                self.set_pod("checkout-1", containerStatuses=[{"name": "app", "ready": False, "image": "", "imageID": "", "restartCount": 1,
+                                                               "state": {"waiting": {"reason": "CrashLoopBackOff"}}}])
             if reason == "PodGone":
                 self.cluster.kubectl("delete", "pod", "-n", self.namespace, "checkout-1", "--grace-period=0", "--force")
             hub.job("n1", order["jobID"], "Failed", reason="NoDotnetProcess", message="none of the processes of pod checkout-1 is a .NET process")

@@ -1,4 +1,5 @@
 """Sessions that wait for the next container of their target to start. Agents are played."""
+from tests.lib import proc
 from tests.system.controller.fakehub import condition
 from tests.system.controller.test_sessions import ControllerTest
 
@@ -43,6 +44,44 @@ class Starts(ControllerTest):
         self.assertTrue(told.endswith(". The pod became ready 14 s after its container started."), told)
         self.sessions.delete(other)
         hub.expect("await", match=lambda words: words[2] == "0")
+
+    def test_after_a_missed_start_it_waits_for_the_next_one(self):
+        for name in ("checkout-1", "checkout-2", "checkout-3"):
+            self.pod(name)
+        hub = self.leader("n1")
+        pods = [("checkout-1", "n1"), ("checkout-2", "n1"), ("checkout-3", "n1")]
+        self.arm(hub, "first", pods)
+        jobs = []
+        for name in ("checkout-1", "checkout-2", "checkout-3"):
+            hub.say("started", "n1", self.uid(name))
+            node, order = hub.order()
+            self.assertEqual(order["pod"]["name"], name)
+            jobs.append(order["jobID"])
+            if len(jobs) == 3:
+                break
+            hub.job(node, order["jobID"], "Failed", reason="StartMissed", message="the node was full")
+            hub.expect("forget", match=lambda words, job=jobs[-1]: '"%s"' % job in words[3])
+            waits = self.sessions.wait_condition("first", "Running", "False", "WaitingForContainerStart")
+            self.assertIn("the start in pod %s was missed: the node was full; the next container" % name, condition(waits, "Running")["message"])
+            self.assertEqual(waits["status"]["targets"][0]["reason"], "StartMissed")
+            hub.expect("await", match=lambda words: words[2] != "0" and words[3].count("@") == 3)
+        self.assertEqual(jobs[1:], [jobs[0] + ".1", jobs[0] + ".2"])
+        hub.job("n1", jobs[0], "Failed", reason="StartMissed")  # its forget was lost
+        hub.expect("forget", match=lambda words: '"%s"' % jobs[0] in words[3])
+        hub.job("n1", jobs[2], "Succeeded")
+        done = self.sessions.wait_condition("first", "Completed", "True")
+        self.assertEqual((done["status"]["state"], done["status"]["targets"][0]["podName"]), ("Succeeded", "checkout-3"))
+
+    def test_a_start_that_was_missed_until_the_deadline(self):
+        self.pod("checkout-1")
+        hub = self.leader("n1")
+        self.arm(hub, "first", [("checkout-1", "n1")], durationSeconds=1, activeDeadlineSeconds=11)
+        hub.say("started", "n1", self.uid("checkout-1"))
+        node, order = hub.order()
+        hub.job(node, order["jobID"], "Failed", reason="StartMissed", message="the node was full")
+        ended = self.sessions.wait_condition("first", "Completed", "True", seconds=30)
+        self.assertEqual(condition(ended, "Succeeded")["reason"], "StartMissed")
+        proc.wait_until(lambda: not self.sessions.get("first")["metadata"].get("finalizers"), 20, "its finalizer is released")
 
     def test_the_next_leader_asks_the_agents_again(self):
         self.pod("checkout-1")

@@ -302,6 +302,8 @@ class Rendered(unittest.TestCase):
         gateway = chart.objects(GATEWAY)
         env = environment(gateway["Deployment/drdotnet-system/drdotnet-controller"])
         self.assertEqual((env["API_PLAIN_HTTP"], env["ALERTMANAGER_TOKEN_FILE"]), ("true", "/etc/drdotnet/alertmanager/bearer"))
+        encrypted = environment(chart.objects({"ingress": GATEWAY["ingress"]})["Deployment/drdotnet-system/drdotnet-controller"])
+        self.assertEqual(["true", None], [encrypted["API_BEHIND_GATEWAY"], env.get("API_BEHIND_GATEWAY")])
         policy = gateway["NetworkPolicy/drdotnet-system/drdotnet-controller"]
         peers = {rule["ports"][0]["port"]: rule["from"] for rule in policy["spec"]["ingress"]}
         self.assertEqual(peers["api"], PEER + peers["metrics"], "the gateway, and where Alertmanager is")

@@ -129,6 +129,10 @@ class Linking(LinkCase):
         proc.wait_until(lambda: len(api.asked) >= 2, 20, "it asks again")
         self.assertEqual(set(api.asked), {("/api/v1/namespaces/drdotnet-system/configmaps/link-ca", "Bearer of the agent")})
         self.assertFalse(os.path.exists(copy))
+        with open(access + "/token.new", "w") as f:
+            f.write("of the agent, the next one\n")
+        os.rename(access + "/token.new", access + "/token")  # as the kubelet does long before the first one ends
+        proc.wait_until(lambda: api.asked[-1][1] == "Bearer of the agent, the next one", 20, "it asks with the next token")
         with open(self.world.ca) as f:
             api.config_maps["link-ca"] = {"data": {"ca.crt": f.read()}}
         began = time.monotonic()

@@ -8,6 +8,8 @@
 #define DELETED_MS (CREATED_MS + 10000)
 #define DEADLINE_MS (CREATED_MS + 100000)
 #define TARGET(phase) "\"targets\":[{\"podName\":\"a\",\"podUID\":\"u\",\"nodeName\":\"n\",\"jobID\":\"" UID "-0\",\"phase\":\"" phase "\"}]"
+#define MISSED "\"targets\":[{\"podName\":\"a\",\"nodeName\":\"n\",\"jobID\":\"" UID "-0\",\"phase\":\"Failed\",\"reason\":\"StartMissed\"}]"
+#define SPEC_NEXT_CANCELED "{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\"},\"start\":\"NextContainerStart\",\"cancel\":true}"
 
 static struct plan plan(const char *metadata, const char *spec, const char *status, const struct plan_pod_view *view, int64_t now_ms)
 {
@@ -32,6 +34,9 @@ Test(plan, stages_without_pods)
 		{"", SPEC, "", DEADLINE_MS, PLAN_END, REASON_DeadlineExceeded, INT64_MAX},
 		{"", SPEC_NEXT, "", DEADLINE_MS - 1, PLAN_CHOOSE, NULL, DEADLINE_MS},
 		{"", SPEC_NEXT, "", DEADLINE_MS, PLAN_END, REASON_NoContainerStarted, INT64_MAX},
+		{"", SPEC_NEXT, MISSED, DEADLINE_MS - 1, PLAN_CHOOSE, NULL, DEADLINE_MS},
+		{"", SPEC_NEXT, MISSED, DEADLINE_MS, PLAN_END, REASON_StartMissed, INT64_MAX},
+		{"", SPEC_NEXT_CANCELED, MISSED, CREATED_MS, PLAN_END, REASON_Canceled, INT64_MAX},
 		{"", SPEC_CANCELED, "", CREATED_MS, PLAN_END, REASON_Canceled, INT64_MAX},
 		{"", "{}", "", CREATED_MS, PLAN_REJECT, NULL, INT64_MAX},
 		{"", "{}", COMPLETED_CONDITION, CREATED_MS, PLAN_FINISHED, NULL, INT64_MAX},

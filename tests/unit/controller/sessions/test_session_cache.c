@@ -114,6 +114,17 @@ Test(session_cache, a_node_speaks_only_of_jobs_it_was_given)
 	session_cache_free(c);
 }
 
+Test(session_cache, the_job_of_a_missed_start_may_be_forgotten)
+{
+	struct session_cache *c = session_cache_new();
+	put(c, HELD, "\"targets\":[{\"podName\":\"a\",\"nodeName\":\"n\",\"jobID\":\"" UID "-0.2\",\"phase\":\"Pending\"}]", "9");
+	cr_expect_eq(tell(c, "n", UID "-0.2", JOB_QUEUED), SESSION_JOB_TAKEN);
+	cr_expect_eq(tell(c, "n", UID "-0", JOB_FAILED), SESSION_JOB_ORPHAN);
+	cr_expect_eq(tell(c, "other", UID "-0.1", JOB_FAILED), SESSION_JOB_ORPHAN, "it was another node's");
+	cr_expect_eq(tell(c, "n", UID "-0.3", JOB_QUEUED), SESSION_JOB_FOREIGN);
+	session_cache_free(c);
+}
+
 Test(session_cache, the_agents_word_is_newer_than_the_status_until_an_end_stands_there)
 {
 	struct session_cache *c = session_cache_new();

@@ -87,16 +87,50 @@ Test(session_object, a_copy_stands_alone)
 Test(session_object, job_ids_name_their_session)
 {
 	char id[LINK_ID_SIZE], uid[40];
-	size_t index = 99;
-	session_job_id(UID, 19, id);
-	cr_expect_str_eq(id, UID "-19");
-	cr_expect_eq(session_job_id_parse(id, uid, &index), 0);
-	cr_expect_str_eq(uid, UID);
-	cr_expect_eq(index, 19);
-	static const char *const bad[] = {"", "-0", "a", "a-", "a-x", "a-20", "a-1x", "a-007",
+	static const struct {
+		size_t index, attempt;
+		const char *id;
+	} good[] = {{19, 0, UID "-19"}, {0, 1, UID "-0.1"}, {0, SESSION_MAX_ATTEMPTS - 1, UID "-0.999"}};
+	size_t index = 99, attempt = 99;
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		session_job_id(UID, good[i].index, good[i].attempt, id);
+		cr_expect_str_eq(id, good[i].id);
+		cr_expect_eq(session_job_id_parse(id, uid, &index, &attempt), 0);
+		cr_expect_str_eq(uid, UID);
+		cr_expect(index == good[i].index && attempt == good[i].attempt, "%s", id);
+	}
+	static const char *const bad[] = {"", "-0", "a", "a-", "a-x", "a-20", "a-1x", "a-007", "a-0.", "a-0.0", "a-0.x", "a-0.1000", "a-0.1.1", "a-.1",
 					  "0123456789012345678901234567890123456789-0"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		cr_expect_eq(session_job_id_parse(bad[i], uid, &index), -1, "%s", bad[i]);
+		cr_expect_eq(session_job_id_parse(bad[i], uid, &index, NULL), -1, "%s", bad[i]);
+	cr_expect(session_job_is_earlier(UID "-0", UID "-0.1") && session_job_is_earlier(UID "-0.9", UID "-0.10"));
+	cr_expect_not(session_job_is_earlier(UID "-0.1", UID "-0.1") || session_job_is_earlier(UID "-1", UID "-0.1"));
+	cr_expect_not(session_job_is_earlier("a-0", UID "-0.1"));
+}
+
+#define FAILED(job, why) "\"targets\":[{\"podName\":\"a\",\"nodeName\":\"n\",\"jobID\":\"" UID job "\",\"phase\":\"Failed\",\"reason\":\"" why "\"}]"
+#define MISSED(job) FAILED(job, "StartMissed")
+
+Test(session_object, after_a_missed_start_it_has_no_pod)
+{
+	static const struct {
+		const char *spec, *status;
+		bool unassigned;
+	} rows[] = {
+		{SPEC, "", true},
+		{SPEC_NEXT, "", true},
+		{SPEC_NEXT, MISSED("-0"), true},
+		{SPEC_NEXT, MISSED("-0.998"), true},
+		{SPEC_NEXT, MISSED("-0.999"), false},
+		{SPEC, MISSED("-0"), false},
+		{SPEC_NEXT, FAILED("-0", "AttachFailed"), false},
+		{SPEC_NEXT, "\"targets\":[{\"podName\":\"a\",\"nodeName\":\"n\",\"jobID\":\"" UID "-0\",\"phase\":\"Queued\"}]", false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct profiling_session s = make_session("", rows[i].spec, rows[i].status);
+		cr_expect_eq(session_object_unassigned(&s), rows[i].unassigned, "row %zu", i);
+		session_object_fini(&s);
+	}
 }
 
 static uint64_t hash_of(const char *text)

@@ -54,6 +54,11 @@ static const struct {
 	{"Idle", {N(cpus_used, 0.05)}, FINDING_EXCLUDED, 0, NULL},
 	{"Idle", {N(cpus_used, 0.04), N(cpus_allowed, 0.39)}, FINDING_EXCLUDED, 0, NULL}, /* a tenth of what it may use */
 	{"Idle", {N(cpus_used, 0.01), N(waited_seconds, 9), N(node_pressure_percent, 90)}, FINDING_EXCLUDED, 0, NULL}, /* it gets no CPU */
+	{"Idle", {N(cpus_used, 0.01), N(waited_seconds, NAN), N(node_pressure_percent, 50)}, FINDING_NOT_MEASURED, 0,
+	 "how long its threads waited for a CPU of the full node is not known"},
+	{"Idle", {N(cpus_used, 0.01), N(waited_seconds, NAN), N(node_pressure_percent, 49)}, FINDING_FOUND, 100, NULL},
+	{"Idle", {N(cpus_used, 0.01), N(waited_seconds, NAN), N(node_pressure_percent, NAN)}, FINDING_FOUND, 100, NULL},
+	{"TooFewSamples", {N(samples, 8), N(cpus_used, 0.01), N(waited_seconds, NAN), N(node_pressure_percent, 90)}, FINDING_FOUND, 100, NULL},
 	{"NoSamplesTaken", {N(samples, 0)}, FINDING_FOUND, 100, "1.0 CPUs were used, but no sample could be taken"},
 	{"NoSamplesTaken", {N(samples, 0), N(cpus_used, 0.01)}, FINDING_EXCLUDED, 0, NULL},
 	{"TooFewSamples", {N(samples, 249)}, FINDING_FOUND, 100, "No verdict: 249 samples came where 1000 were due"},
