@@ -15,21 +15,27 @@
 #define CHUNK (1u << 18)
 #define OVERLAP 256 /* the mark may lie across two */
 
-bool runtime_build_parse(const char *text, size_t len, char out[RUNTIME_BUILD_BYTES])
+static bool parse_version(const char *text, size_t len, char out[RUNTIME_BUILD_BYTES])
 {
-	static const char mark[] = "@(#)Version ";
 	char version[24] = "";
 	int major, minor;
-	const char *at = len ? memmem(text, len, mark, sizeof mark - 1) : NULL;
-	if (!at)
-		return false;
-	at += sizeof mark - 1;
-	size_t left = len - (size_t)(at - text);
-	memcpy(version, at, left < sizeof version - 1 ? left : sizeof version - 1);
+	memcpy(version, text, len < sizeof version - 1 ? len : sizeof version - 1);
 	if (sscanf(version, "%3d.%3d.", &major, &minor) != 2 || major < 1 || minor < 0)
 		return false;
 	snprintf(out, RUNTIME_BUILD_BYTES, "%d.%d", major, minor);
 	return true;
+}
+
+bool runtime_build_parse(const char *text, size_t len, char out[RUNTIME_BUILD_BYTES])
+{
+	static const char mark[] = "@(#)Version ";
+	const char *at = text;
+	while (len && (at = memmem(at, len - (size_t)(at - text), mark, sizeof mark - 1)) != NULL) {
+		at += sizeof mark - 1;
+		if (parse_version(at, len - (size_t)(at - text), out))
+			return true;
+	}
+	return false;
 }
 
 static bool search_file(int fd, char out[RUNTIME_BUILD_BYTES])
@@ -88,6 +94,7 @@ bool runtime_build_of_musl(int proc_fd)
 
 bool runtime_build_of(int proc_fd, char out[RUNTIME_BUILD_BYTES])
 {
-	AUTO_FD int fd = open_library(proc_fd);
-	return fd >= 0 && search_file(fd, out);
+	AUTO_FD int library = open_library(proc_fd);
+	AUTO_FD int exe = library < 0 ? openat(proc_fd, "exe", O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1; /* a single-file application has it there */
+	return search_file(library < 0 ? exe : library, out);
 }

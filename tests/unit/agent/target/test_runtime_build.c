@@ -18,6 +18,7 @@ Test(runtime_build, is_what_the_build_wrote)
 		{"@(#)Version x.y.z", NULL},
 		{"@(#)Version -1.0.0", NULL},
 		{"Version 10.0.1", NULL},
+		{"@(#)Version \n@(#)Version 9.0.2026", "9.0"},
 		{"", NULL},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -27,10 +28,14 @@ Test(runtime_build, is_what_the_build_wrote)
 	}
 }
 
-Test(runtime_build, of_a_process_without_a_runtime_is_none)
+/* This program has the mark, and no runtime's library: as a single-file application. */
+Test(runtime_build, is_looked_for_in_the_executable_too)
 {
-	char out[RUNTIME_BUILD_BYTES];
+	char out[RUNTIME_BUILD_BYTES] = "";
 	int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cr_assert_not(runtime_build_of(proc_fd, out));
+	cr_assert(runtime_build_of(proc_fd, out));
+	cr_expect(strcmp(out, "10.0") == 0 || strcmp(out, "11.0") == 0 || strcmp(out, "12.1") == 0, "%s", out);
+	cr_assert_not(runtime_build_of_musl(proc_fd));
 	close(proc_fd);
+	cr_assert_not(runtime_build_of(-1, out));
 }
