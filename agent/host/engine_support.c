@@ -10,6 +10,7 @@
 #define MUSL_X64 2u
 #define GLIBC_ARM64 4u
 #define MUSL_ARM64 8u
+#define ALL_TRIED (GLIBC_X64 | MUSL_X64 | GLIBC_ARM64)
 
 #if defined(__aarch64__)
 #define OURS_IS_ARM64 true
@@ -23,16 +24,16 @@ static const struct engine_row {
 	int oldest, newest; /* major versions; of the minor ones only 0 is known */
 	unsigned platforms;
 } engines[ENGINE_COUNT] = {
-	[ENGINE_MONITORS] = {"the locks", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
-	[ENGINE_LOCKS] = {"the locks", 9, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
-	[ENGINE_TASKS] = {"the tasks of threads", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
-	[ENGINE_POOL_QUEUE] = {"the thread pool's queue", 9, RUNTIME_NEWEST, GLIBC_X64},
-	[ENGINE_ASYNC] = {"the async operations", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64},
-	[ENGINE_NAMES] = {"the names of methods", 9, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
+	[ENGINE_MONITORS] = {"the locks", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
+	[ENGINE_LOCKS] = {"the locks", 9, RUNTIME_NEWEST, ALL_TRIED},
+	[ENGINE_TASKS] = {"the tasks of threads", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
+	[ENGINE_POOL_QUEUE] = {"the thread pool's queue", 9, RUNTIME_NEWEST, GLIBC_X64 | GLIBC_ARM64},
+	[ENGINE_ASYNC] = {"the async operations", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
+	[ENGINE_NAMES] = {"the names of methods", 9, RUNTIME_NEWEST, ALL_TRIED},
 	[ENGINE_HANDLES] = {"the handles", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64},
 	[ENGINE_STATICS] = {"the statics of generic types", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64},
-	[ENGINE_SLEEPERS] = {"the stacks of waiting threads", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
-	[ENGINE_SAMPLING] = {"the stacks of running threads", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64 | GLIBC_ARM64},
+	[ENGINE_SLEEPERS] = {"the stacks of waiting threads", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
+	[ENGINE_SAMPLING] = {"the stacks of running threads", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
 };
 
 void engine_platform_of(const char *version, const char *rid, const char *arch, struct engine_platform *out)
