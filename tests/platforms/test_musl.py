@@ -1,9 +1,12 @@
 """Processes for Alpine (musl): the most telling ones of each profiler's tests, and that no session adds to what musl keeps mapped. All of
 them: make platforms PLATFORM=musl."""
+import os
+import subprocess
+import time
 import unittest
 
-from tests.lib import platforms
-from tests.resilience.soak import kept
+from tests.lib import local, platforms, proc
+from tests.resilience.soak import flat, kept
 from tests.system.allocs import test_allocations
 from tests.system.cpu import test_stacks
 from tests.system.deadlocks import test_deadlocks
@@ -25,6 +28,20 @@ class Kept(Musl, unittest.TestCase):
         first, last = (list(copies.values()) for copies in kept.run("net10.0", 5))
         self.assertLess(first[0]["mapped_kb"], 512)
         self.assertLessEqual(last[0]["dirty_kb"], first[0]["dirty_kb"] + 8, "its tables are given back")
+
+    def test_what_a_killed_agent_left_is_swept_and_used_again(self):
+        with kept.Profiled("net10.0") as p:
+            p.session(0)
+            words = [local.DRDOTNET, "run", "--cpu", "60s", "--pid", str(p.app.pid), "-o", p.folder + "/killed"]
+            agent = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            proc.wait_until(lambda: "drdotnet" in flat.thread_names(p.app.pid), 30, "the library's thread")
+            agent.kill()
+            agent.wait()
+            proc.wait_until(lambda: "drdotnet" not in flat.thread_names(p.app.pid), 30, "the library has left")
+            self.assertTrue([name for name in os.listdir(p.tmp) if name.startswith(".drdotnet")], "its folder is there still")
+            time.sleep(3)  # a younger folder may be that of a session which begins
+            p.session(1)
+            self.assertEqual(len(kept.copies(p.app.pid)), 1)
 
     def test_a_name_that_is_not_loaded_harms_nothing(self):
         """The agent asks for it where it sees nothing of the process."""

@@ -370,6 +370,10 @@ static struct profiler_channel *attach(const struct tool *t, uint32_t features, 
 /* The runtime takes no other profiler until then. */
 static void await_unmapped(const struct tool *t)
 {
+	if (target_has_musl(&t->target)) { /* it unmaps nothing: as long as the runtime takes at most from the library's last word on */
+		clock_sleep_until_ms(clock_mono_ms() + 100);
+		return;
+	}
 	const char *base = strrchr(t->library, '/') + 1;
 
 	for (int64_t until = soon(); clock_mono_ms() < until && stage_library_mapped(&t->target, base);)
@@ -433,7 +437,7 @@ static char *rid_of(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
 	FILE *maps = fopen(path, "r");
 	while (maps && fgets(line, sizeof line, maps))
-		musl |= strstr(line, "/ld-musl-") != NULL;
+		musl |= strstr(line, "/ld-musl-") || strstr(line, "-linux-musl/libc.so"); /* Debian: the loader is a link */
 	if (maps)
 		fclose(maps);
 	return musl ? (char *)"linux-musl-x64" : NULL;
