@@ -1,10 +1,10 @@
 #!/bin/bash
 # The twelve profilers, once each, on applications whose truth is known, in an emulated machine of arm64: prints what came of each, and writes it to
-# tests/platforms/results/arm64.json. As root on Debian, where tools are missing; some ten minutes, most of them emulated.
-# usage: run.sh [SECONDS [NAME...]]      of the emulated part, at most: 600; NAME: of these cases alone
+# tests/platforms/results/arm64.json. As root on Debian, where tools are missing; some ten minutes of one processor.
+# usage: run.sh [SECONDS [NAME...]]      of the emulated part, at most: 660; NAME: of these cases alone
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-seconds=${1:-600}
+seconds=${1:-660}
 names=("${@:2}")
 missing=()
 command -v qemu-system-aarch64 > /dev/null || missing+=(qemu-system-arm)

@@ -129,6 +129,7 @@ Test(code_walk, replaced_code_is_stepped_over)
 	expect(walk(false, NEW + 100, 2, 4, ips, 8), ips, (uint64_t[]){NEW + 100, CALLER + 100, MAIN + 100}, 3, CODE_GAP_NONE);
 }
 
+#if defined(__x86_64__)
 Test(code_walk, a_stub_at_the_leaf_was_called_by_what_lies_on_top)
 {
 	uint64_t ips[8];
@@ -143,6 +144,24 @@ Test(code_walk, a_stub_at_the_leaf_was_called_by_what_lies_on_top)
 	stack[13] = MAIN + 200;
 	expect(walk(true, STUB + 5, 2, 12, ips, 8), ips, (uint64_t[]){STUB + 5, MAIN + 200}, 2, CODE_GAP_NONE);
 }
+#else
+Test(code_walk, a_stub_at_the_leaf_was_called_from_where_the_link_register_says)
+{
+	uint64_t ips[8];
+	struct code_walked out;
+	struct frame_registers r = {.ip = STUB + 5, .sp = (uintptr_t)at(2), .fp = (uintptr_t)at(12), .lr = MAIN + 50};
+
+	know_all();
+	lay_out();
+	stack[12] = stack[13] = 0;
+	frame_walk(&r, true, (uintptr_t)at(WORDS), code_rules_enter(), ips, NULL, 8, &out);
+	expect(out, ips, (uint64_t[]){STUB + 5, MAIN + 50}, 2, CODE_GAP_NONE);
+	r.lr = 7; /* nothing that could be code: by frame pointers */
+	stack[13] = MAIN + 200;
+	frame_walk(&r, true, (uintptr_t)at(WORDS), code_rules_enter(), ips, NULL, 8, &out);
+	expect(out, ips, (uint64_t[]){STUB + 5, MAIN + 200}, 2, CODE_GAP_NONE);
+}
+#endif
 
 Test(code_walk, the_end_of_the_stack_is_not_passed)
 {
