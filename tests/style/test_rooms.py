@@ -7,7 +7,7 @@ import unittest
 from tests.lib import proc
 from tests.style.test_style import C_PARTS, lines_of, tracked
 
-FOLDER_FILES = 60
+FOLDER_FILES = 80
 
 
 def read_rooms():
