@@ -16,23 +16,6 @@ extern char __ehdr_start[] __attribute__((visibility("hidden")));
 extern char __start_own_kept[] __attribute__((visibility("hidden")));
 extern char __bss_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 
-static char first[MAX_FIRST_BYTES] OWN_KEPT = {0};
-static bool has_first OWN_KEPT = false;
-
-/* Where what is made read-only ends, the variables begin. */
-static int find_variables(struct dl_phdr_info *object, size_t size, void *ctx)
-{
-	char **out = ctx;
-
-	(void)size;
-	if (object->dlpi_addr != (uintptr_t)__ehdr_start)
-		return 0;
-	for (size_t i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_GNU_RELRO)
-			*out = __ehdr_start + object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz;
-	return 1;
-}
-
 struct whole_pages {
 	char *from, *to;
 };
@@ -53,6 +36,28 @@ void own_statics_release(void)
 		madvise(p.from, (size_t)(p.to - p.from), MADV_DONTNEED);
 }
 
+#ifdef __SANITIZE_ADDRESS__ /* which lays out variables as it likes; glibc unmaps it */
+void own_statics_renew(void)
+{
+}
+#else
+static char first[MAX_FIRST_BYTES] OWN_KEPT = {0};
+static bool has_first OWN_KEPT = false;
+
+/* Where what is made read-only ends, the variables begin. */
+static int find_variables(struct dl_phdr_info *object, size_t size, void *ctx)
+{
+	char **out = ctx;
+
+	(void)size;
+	if (object->dlpi_addr != (uintptr_t)__ehdr_start)
+		return 0;
+	for (size_t i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+			*out = __ehdr_start + object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz;
+	return 1;
+}
+
 static void zero_the_rest(void)
 {
 	struct whole_pages p = pages_of_zeroes();
@@ -63,7 +68,6 @@ static void zero_the_rest(void)
 
 void own_statics_renew(void)
 {
-#ifndef __SANITIZE_ADDRESS__
 	char *from = NULL;
 
 	dl_iterate_phdr(find_variables, &from);
@@ -77,5 +81,5 @@ void own_statics_renew(void)
 		memcpy(first, from, bytes);
 		has_first = true;
 	}
-#endif
 }
+#endif
