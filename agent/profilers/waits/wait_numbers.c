@@ -136,3 +136,16 @@ void wait_numbers_of(const struct wait_analysis *a, struct wait_numbers *out)
 	out->runtime_threads = wait_analysis_threads(a, a->by_kind[WAIT_KIND_RUNTIME]);
 	set_cpu(a, out);
 }
+
+#define STACKS ENGINE_BIT(ENGINE_SLEEPERS)
+
+const struct rule_engines wait_engines[] = {
+	{"ThreadPoolStarvation", STACKS},
+	{"LockContention", STACKS | ENGINE_BIT(ENGINE_MONITORS)},
+	{"SyncOverAsync", STACKS},
+	{"SynchronousIO", STACKS},
+	{"SleepInPool", STACKS},
+	{"EventWaitInPool", STACKS},
+	{"ConsoleWrites", STACKS},
+	{NULL, 0},
+};

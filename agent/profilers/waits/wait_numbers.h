@@ -28,8 +28,6 @@ RULE_STRUCT(wait_numbers, WAIT_NUMBERS);
 
 void wait_numbers_of(const struct wait_analysis *a, struct wait_numbers *out);
 
-extern const struct rule wait_rules[];
-extern const struct rule_engines wait_engines[];
-extern const size_t wait_rule_count;
+extern const struct rule_engines wait_engines[]; /* of the catalogue's rules */
 
 #endif

@@ -1,12 +1,12 @@
 #include "agent/profilers/waits/wait_report.h"
 
+#include "agent/catalogue/catalogue.h"
 #include "agent/profilers/waits/wait_json.h"
 #include "agent/profilers/waits/wait_text.h"
 #include "agent/report/phrase.h"
 #include "agent/report/summary.h"
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
-
 
 #define NAME_CHARS 80
 
@@ -76,7 +76,7 @@ int wait_report_write(const struct wait_capture *c, const struct session_spec *s
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	wait_analysis_run(c, &analysis);
 	wait_numbers_of(&analysis, &numbers);
-	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &numbers, &findings);
+	catalogue_judge("Waits", &wait_numbers_fields, &numbers, &findings);
 	findings_withhold(&findings, wait_engines, &c->stacks.facts.engines);
 	wait_text_put(&analysis, &numbers, &findings, &text);
 	AUTO_FREE char *headline = report_headline(buf_str(&text));

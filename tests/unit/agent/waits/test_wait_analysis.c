@@ -1,3 +1,4 @@
+#include "agent/catalogue/catalogue.h"
 #include "agent/waits/wait_analysis.h"
 #include "agent/profilers/waits/wait_text.h"
 #include "common/base/mem.h"
@@ -179,7 +180,7 @@ Test(wait_analysis, the_text_says_what_waits_and_what_idles)
 	add_wait(&m, 2, 0, 9000, m.asleep);
 	analyse(&m, &a);
 	wait_numbers_of(&a, &n);
-	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &n, &f);
+	catalogue_judge("Waits", &wait_numbers_fields, &n, &f);
 	wait_text_put(&a, &n, &f, &text);
 	cr_assert(strncmp(buf_str(&text), "Sync over async: 0.9 pool workers at a time, in Shop.Orders.Get\n", 64) == 0, "%s", buf_str(&text));
 	cr_assert_not_null(strstr(buf_str(&text), "0.9 threads at a time wait in Shop.Orders.Get (a task): 100% of the waiting"), "%s", buf_str(&text));
@@ -216,7 +217,7 @@ Test(wait_analysis, an_empty_capture_is_idle)
 	setup(&m);
 	analyse(&m, &a);
 	wait_numbers_of(&a, &n);
-	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &n, &f);
+	catalogue_judge("Waits", &wait_numbers_fields, &n, &f);
 	wait_text_put(&a, &n, &f, &text);
 	cr_assert(strncmp(buf_str(&text), "Nothing waits\n", 14) == 0);
 	findings_fini(&f);

@@ -1,6 +1,6 @@
 #include "agent/profilers/waits/wait_numbers.h"
 
-#include "tests/unit/rules_capture.h"
+#include "tests/unit/catalogue_capture.h"
 
 /* Ten seconds of a process in which nothing waits. */
 static struct wait_numbers at_rest(void)
@@ -21,7 +21,7 @@ static struct wait_numbers at_rest(void)
 
 static const struct finding *lead_of(const struct wait_numbers *n, struct findings *f)
 {
-	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, n, f);
+	catalogue_judge("Waits", &wait_numbers_fields, n, f);
 	return findings_lead(f);
 }
 
@@ -98,7 +98,7 @@ Test(wait_rules, a_pool_that_holds_workers_back_is_not_free)
 	const struct finding *starved = findings_find(&f, "ThreadPoolStarvation");
 	cr_assert_not_null(starved);
 	cr_expect_eq(starved->state, FINDING_POSSIBLE);
-	cr_expect_str_eq(starved->message, "The thread pool may be starved: 118 items wait while it keeps workers idle");
+	cr_expect_str_eq(starved->message, "The thread pool may be starved: 118 items are queued while it keeps workers idle");
 	findings_fini(&f);
 	n.queue_least = 2;
 	lead_of(&n, &f);
@@ -136,7 +136,7 @@ Test(wait_rules, items_in_the_queue_are_a_second_witness)
 	const struct finding *lead = lead_of(&n, &f);
 	cr_assert_str_eq(lead->message, "Thread pool starved: 61 of 64 workers block in Shop.Orders.Get; 2,310 items wait");
 	cr_assert_eq(lead->state, FINDING_FOUND);
-	cr_assert_not_null(strstr(lead->evidence, "1904 to 2402 items waited in the pool's queue at 25 looks"));
+	cr_assert_not_null(strstr(lead->evidence, "1904 to 2402 items queued at 25 samples"));
 	findings_fini(&f);
 	n.queue_least = 0;
 	lead_of(&n, &f);
@@ -220,10 +220,17 @@ Test(wait_rules, long_names_leave_a_headline)
 	findings_fini(&f);
 }
 
+static void judge_waits(const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	catalogue_judge("Waits", fields, numbers, out);
+}
+
 Test(wait_rules, recorded_sessions_are_judged_as_they_were)
 {
 	struct wait_numbers n;
-	check_captures("waits", wait_rules, wait_rule_count, &wait_numbers_fields, &n);
+	const struct capture_judge by = {.fields = &wait_numbers_fields, .judge = judge_waits};
+	check_group("Waits", &wait_numbers_fields);
+	check_captures_by("waits", &by, &n);
 }
 
 Test(wait_rules, what_the_runtime_waits_for_may_be_an_event)
@@ -257,7 +264,7 @@ Test(wait_rules, what_blocks_workers_is_said_first)
 	rules_set_text(&n.event_place, "Shop.Labels.LabelQueue.Enqueue");
 	rules_set_text(&n.event_what, "BlockingCollection.Add");
 	lead_of(&n, &f);
-	cr_assert_str_eq(findings_lead(&f)->message, "BlockingCollection.Add blocks 6.0 pool workers in \u2026Labels.LabelQueue.Enqueue");
+	cr_assert_str_eq(findings_lead(&f)->message, "BlockingCollection.Add blocks 6.0 pool workers in Shop.Labels.LabelQueue.Enqueue");
 	findings_fini(&f);
 	n.event_pool = 0;
 	n.io_pool = 6;
