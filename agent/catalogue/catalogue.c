@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define POSSIBLE "Possible: "
 
@@ -162,10 +161,15 @@ const struct rule_group *catalogue_group(const char *profiler)
 
 /* files ------------------------------------------------------------------------------------------------------------ */
 
-static int is_rule_file(const struct dirent *d)
+static bool is_rule_file(const char *name)
 {
-	const char *dot = strrchr(d->d_name, '.');
-	return dot && d->d_name[0] != '.' && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0) && strcmp(d->d_name, "group.yaml") != 0;
+	const char *dot = strrchr(name, '.');
+	return dot && name[0] != '.' && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0) && strcmp(name, "group.yaml") != 0;
+}
+
+static int path_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void give_file(const char *path, void (*file)(void *context, const char *path, const char *text, size_t length, struct err *e), void *context)
@@ -179,20 +183,25 @@ static void give_file(const char *path, void (*file)(void *context, const char *
 int catalogue_each_file(const char *path, void (*file)(void *context, const char *path, const char *text, size_t length, struct err *e), void *context,
 			struct err *e)
 {
-	struct dirent **list = NULL;
-	struct stat st;
-	if (stat(path, &st))
+	char **list = NULL;
+	size_t count = 0, room = 0;
+	DIR *folder = opendir(path);
+	if (!folder && errno != ENOTDIR)
 		return err_set_errno(e, errno, "%s", path);
-	if (!S_ISDIR(st.st_mode)) {
+	if (!folder) {
 		give_file(path, file, context);
 		return 0;
 	}
-	int count = scandir(path, &list, is_rule_file, alphasort);
-	if (count < 0)
-		return err_set_errno(e, errno, "%s", path);
-	for (int i = 0; i < count; i++) {
-		AUTO_FREE char *one = mem_printf("%s/%s", path, list[i]->d_name);
-		give_file(one, file, context);
+	for (const struct dirent *d; (d = readdir(folder));)
+		if (is_rule_file(d->d_name)) {
+			GROW(list, count, room);
+			list[count++] = mem_printf("%s/%s", path, d->d_name);
+		}
+	closedir(folder);
+	if (count)
+		qsort(list, count, sizeof *list, path_order);
+	for (size_t i = 0; i < count; i++) {
+		give_file(list[i], file, context);
 		free(list[i]);
 	}
 	free(list);

@@ -102,7 +102,7 @@ static int list_numbers(const struct cli_args *a)
 	}
 	for (size_t i = 0; i < g->numbers.count; i++)
 		print_definition(&g->numbers.list[i], "text");
-	printf("\nnames for expressions, which rules may use as well:\n");
+	fputs("\nnames for expressions, which rules may use as well:\n", stdout);
 	for (size_t i = 0; i < g->let.count; i++)
 		print_definition(&g->let.list[i], "");
 	return CLI_OK;

@@ -104,8 +104,8 @@ class AgentJobs:
     def job(self, number, real, profiler="CPUHotpaths"):
         """One job from order to oblivion; a real one is ended as soon as it profiles, but for those that walk the heap. Its phase and reason."""
         job = "job-%d" % number
-        answer = self.hub.ask("order", "node-1", job, self.app.container_id if real else "%064x" % number, 1, PATIENCE, self.uid,
-                              profiler)
+        container, uid = (self.app.container_id, self.uid) if real else ("%064x" % number, str(uuid.UUID(int=number)))  # of no pod of the node
+        answer = self.hub.ask("order", "node-1", job, container, 1, PATIENCE, uid, profiler)
         assert answer["ok"], answer
         canceled = False
         while True:

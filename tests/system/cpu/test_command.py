@@ -60,8 +60,8 @@ def on_terminal(words, until, limit=40, width=80, env=None):
 
 class Completion(local.LocalCase):
     def test_commands_and_options(self):
-        self.assertEqual(complete(""), ["ps", "run", "diff", "serve", "completion", "--help", "--version"])
-        self.assertEqual(complete("r"), ["run"])
+        self.assertEqual(complete(""), ["ps", "run", "diff", "explain", "rules", "serve", "completion", "--help", "--version"])
+        self.assertEqual(complete("r"), ["run", "rules"])
         self.assertEqual(complete("ps", "--"), ["--json", "--verbose", "--help"])
         self.assertEqual(complete("run", "--du"), ["--duration"])
         self.assertEqual(complete("nonsense", "x"), [])
