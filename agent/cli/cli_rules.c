@@ -7,12 +7,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/report/report_diff_file.h"
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define REPORT_MAX_BYTES (64u << 20)
 
 struct adding {
 	FILE *errors;
@@ -120,14 +118,6 @@ static int check_rules(const struct cli_args *a)
 	return left_out ? CLI_USAGE : CLI_OK;
 }
 
-static json_t *read_report(const char *path, struct err *e)
-{
-	struct stat st;
-	AUTO_FREE char *inside = stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? mem_printf("%s/report.json", path) : mem_strdup(path);
-	AUTO_BUF struct buf text;
-	return fsio_read(AT_FDCWD, inside, REPORT_MAX_BYTES, &text, e) ? NULL : jsonx_parse(text.data, text.len, inside, e);
-}
-
 /* What a report that was made up, or a rule that is being written, may have wrong. */
 static void warn_of(const struct catalogue_rule *r, const json_t *measured, const struct finding *f)
 {
@@ -184,7 +174,7 @@ static int test_rule(const struct cli_args *a)
 {
 	struct err e = ERR_INIT;
 	const struct catalogue_rule *r = rule_of_word(a->words.at[1], &e);
-	AUTO_JSON json_t *report = r ? read_report(a->words.at[2], &e) : NULL;
+	AUTO_JSON json_t *report = r ? report_diff_file_read(a->words.at[2], &e) : NULL;
 	const json_t *measured = json_object_get(report, "measured");
 	const char *profiler = report ? jsonx_str_at(report, "profiler", r->profiler) : "";
 	struct finding f;

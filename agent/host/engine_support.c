@@ -30,8 +30,8 @@ static const struct engine_row {
 	[ENGINE_POOL_QUEUE] = {"the thread pool's queue", 9, RUNTIME_NEWEST, GLIBC_X64 | GLIBC_ARM64},
 	[ENGINE_ASYNC] = {"the async operations", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
 	[ENGINE_NAMES] = {"the names of methods", 9, RUNTIME_NEWEST, ALL_TRIED},
-	[ENGINE_HANDLES] = {"the handles", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64},
-	[ENGINE_STATICS] = {"the statics of generic types", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64},
+	[ENGINE_HANDLES] = {"the handles", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
+	[ENGINE_STATICS] = {"the statics of generic types", RUNTIME_OLDEST, RUNTIME_NEWEST, GLIBC_X64 | MUSL_X64},
 	[ENGINE_SLEEPERS] = {"the stacks of waiting threads", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
 	[ENGINE_SAMPLING] = {"the stacks of running threads", RUNTIME_OLDEST, RUNTIME_NEWEST, ALL_TRIED},
 };

@@ -42,20 +42,23 @@ int report_diff_write(const json_t *diff, bool json, const char *output, FILE *o
 	return 0;
 }
 
-int report_diff_file_check(const char *given, const char *profiler, struct err *e)
+json_t *report_diff_file_read(const char *given, struct err *e)
 {
 	AUTO_FREE char *path = NULL;
 	AUTO_BUF struct buf text = {0};
-	if (read_report_file(given, &path, &text, e) < 0)
-		return -1;
-	AUTO_JSON json_t *report = jsonx_parse(buf_str(&text), text.len, path, e);
+	return read_report_file(given, &path, &text, e) < 0 ? NULL : jsonx_parse(buf_str(&text), text.len, path, e);
+}
+
+int report_diff_file_check(const char *given, const char *profiler, struct err *e)
+{
+	AUTO_JSON json_t *report = report_diff_file_read(given, e);
 	if (!report)
 		return -1;
 	const char *found = jsonx_str_at(report, "profiler", NULL);
 	if (!found)
-		return err_set(e, ERR_INVALID, 0, "%.200s: no report.json of Dr-Dotnet", path);
+		return err_set(e, ERR_INVALID, 0, "%.200s: no report.json of Dr-Dotnet", given);
 	if (strcmp(found, profiler) != 0)
-		return err_set(e, ERR_INVALID, 0, "%.200s: a report of %.60s, not of %s", path, found, profiler);
+		return err_set(e, ERR_INVALID, 0, "%.200s: a report of %.60s, not of %s", given, found, profiler);
 	return 0;
 }
 

@@ -12,6 +12,9 @@
  * `output` (atomically) or, when that is NULL, to `out`. */
 int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e);
 
+/* The report.json of that path, or of that folder; a new reference. NULL: it cannot be read. */
+json_t *report_diff_file_read(const char *given, struct err *e);
+
 /* Is this a report of this profiler? ERR_INVALID says what it is instead. */
 int report_diff_file_check(const char *path, const char *profiler, struct err *e);
 
