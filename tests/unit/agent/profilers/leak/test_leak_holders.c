@@ -103,7 +103,7 @@ static void expect_plugins(const struct leak_model *m, const char *headline, con
 	cr_expect_str_eq(findings_lead(&d.findings)->id, "AssemblyLoadContextsKept", "%s", d.text);
 	cr_expect_str_eq(d.headline, headline);
 	cr_expect(strstr(d.text, says), "%s: %s", says, d.text);
-	cr_expect(strstr(d.text, "Call Unload()"), "%s", d.text);
+	cr_expect(strstr(d.text, "Fix: call `Unload()`"), "%s", d.text);
 	leak_diagnosis_fini(&d);
 }
 
@@ -119,7 +119,7 @@ Test(leak_holders, plug_ins_that_are_never_unloaded)
 	step = make_step(&m, make_step(&m, step, "System.Collections.Generic.List<IPlugin>", NULL, 32, one), "Shop.IPlugin[]", "_items", 800, one);
 	step = make_step(&m, step, "Plugin.Main", "[]", 24, loaded);
 	m.steps[step].plugged = true;
-	expect_plugins(&m, "AssemblyLoadContexts pile up: + 30, kept by static Shop.Host.Plugins",
+	expect_plugins(&m, "AssemblyLoadContexts pile up: + 30, retained by static Shop.Host.Plugins",
 		       "Kept by: static Shop.Host.Plugins -> List<IPlugin>._items -> IPlugin[] -> Main");
 	leak_model_fini(&m);
 }
