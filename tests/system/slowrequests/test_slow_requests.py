@@ -464,7 +464,7 @@ class Net11(OnNewest, RequestsCase):
     framework = "net11.0"
 
 
-class Net11Runtime(OnNewest, RequestsCase):
+class Net11Runtime(OnOlder, RequestsCase):
     framework, application = "net11.0", Runtime
 
 
