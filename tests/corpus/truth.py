@@ -104,7 +104,7 @@ SICK = (
     sick("server-heaps-import", PAUSES, "the same of an import that allocates 500 MB/s", r"heaps|Server GC|quota|limit|by allocation", (r"heaps|Server GC",),
          (r"take Server GC|use Server GC",), app="text-split", env={"DOTNET_gcServer": "1"}, cpus=1, finding=r"heap"),
     sick("gen2-midlife", PAUSES, "entries live just long enough to survive: long collections of generation 1, and of 2, none in the background",
-         r"gen(eration)? ?[12]|full|block|collections|surviv", r"gen 1", env={"DOTNET_gcConcurrent": "0"},
+         r"gen(eration)? ?[12]|full|block|collections|GCs|surviv", r"gen 1", env={"DOTNET_gcConcurrent": "0"},
          finding=r"gen|collect|surviv|block|concurrent|alloc"),
     sick("gen2-loh", PAUSES, "large arrays cause full collections one after the other", r"gen(eration)? ?2|large|full|paus", r"large|LOH",
          finding=r"large|gen2|loh|full",
