@@ -61,11 +61,20 @@ static int check_added(const struct catalogue_rule *r, const char *path, struct 
 	return catalogue_rule_check(r, g, path, e);
 }
 
-static int rule_order(const void *a, const void *b)
+static bool rule_comes_before(const struct catalogue_rule *a, const struct catalogue_rule *b)
 {
-	const struct catalogue_rule *x = a, *y = b;
-	int profiler = strcmp(x->profiler, y->profiler);
-	return profiler ? profiler : strcmp(x->id, y->id);
+	int profiler = strcmp(a->profiler, b->profiler);
+	return profiler ? profiler < 0 : strcmp(a->id, b->id) < 0;
+}
+
+static void insert_rule(const struct catalogue_rule *r)
+{
+	size_t at = catalogue.rule_count;
+	GROW(catalogue.rules, catalogue.rule_count, catalogue.rule_room);
+	for (; at > 0 && rule_comes_before(r, &catalogue.rules[at - 1]); at--)
+		catalogue.rules[at] = catalogue.rules[at - 1];
+	catalogue.rules[at] = *r;
+	catalogue.rule_count++;
 }
 
 static int load_rule(const char *text, size_t length, const char *path, bool user, struct err *e)
@@ -79,8 +88,7 @@ static int load_rule(const char *text, size_t length, const char *path, bool use
 		catalogue_rule_fini(&r);
 		return rc;
 	}
-	GROW(catalogue.rules, catalogue.rule_count, catalogue.rule_room);
-	catalogue.rules[catalogue.rule_count++] = r;
+	insert_rule(&r);
 	return 0;
 }
 
@@ -117,7 +125,6 @@ static void read_catalogue(void)
 {
 	read_embedded(true);
 	read_embedded(false);
-	qsort(catalogue.rules, catalogue.rule_count, sizeof *catalogue.rules, rule_order);
 }
 
 static void load_catalogue(void)
@@ -129,9 +136,7 @@ static void load_catalogue(void)
 int catalogue_add_user(const char *text, size_t length, const char *path, struct err *e)
 {
 	load_catalogue();
-	int rc = load_rule(text, length, path, true, e);
-	qsort(catalogue.rules, catalogue.rule_count, sizeof *catalogue.rules, rule_order);
-	return rc;
+	return load_rule(text, length, path, true, e);
 }
 
 size_t catalogue_count(void)

@@ -256,14 +256,6 @@ void scope_set_text(struct scope *s, const char *name, const char *text)
 	scope_add(s, name)->text = mem_strdup(text);
 }
 
-int scope_set_expression(struct scope *s, const char *name, const char *expression, struct err *e)
-{
-	if (expression_check(expression, e))
-		return -1;
-	scope_add(s, name)->expression = mem_strdup(expression);
-	return 0;
-}
-
 /* evaluating ------------------------------------------------------------------------------------------------------- */
 
 static int load_chunk(lua_State *lua, const char *expression, struct err *e)
@@ -305,6 +297,15 @@ static int push_compiled(struct scope *s, const char *expression, struct err *e)
 	lua_pushvalue(s->lua, -1);
 	lua_setfield(s->lua, -3, expression);
 	lua_remove(s->lua, -2);
+	return 0;
+}
+
+int scope_set_expression(struct scope *s, const char *name, const char *expression, struct err *e)
+{
+	if (push_compiled(s, expression, e))
+		return -1;
+	lua_pop(s->lua, 1);
+	scope_add(s, name)->expression = mem_strdup(expression);
 	return 0;
 }
 
