@@ -48,14 +48,21 @@ static const struct rule_group *group_of(const char *profiler)
 	return NULL;
 }
 
+static const struct catalogue_rule *find_rule(const char *id, const char *profiler)
+{
+	for (size_t i = 0; i < catalogue.rule_count; i++)
+		if (strcmp(catalogue.rules[i].id, id) == 0 && (!profiler || strcmp(catalogue.rules[i].profiler, profiler) == 0))
+			return &catalogue.rules[i];
+	return NULL;
+}
+
 static int check_added(const struct catalogue_rule *r, const char *path, struct err *e)
 {
 	const struct rule_group *g = group_of(r->profiler);
 	if (!g)
 		return err_set(e, ERR_INVALID, 0, "%s: profiler: '%s' is not a profiler with rules in the catalogue", path, r->profiler);
-	for (size_t i = 0; i < catalogue.rule_count; i++)
-		if (strcmp(catalogue.rules[i].id, r->id) == 0 && strcmp(catalogue.rules[i].profiler, r->profiler) == 0)
-			return err_set(e, ERR_INVALID, 0, "%s: id: there is a rule '%s' of %s already", path, r->id, r->profiler);
+	if (find_rule(r->id, r->profiler))
+		return err_set(e, ERR_INVALID, 0, "%s: id: there is a rule '%s' of %s already", path, r->id, r->profiler);
 	if (catalogue.rule_count >= CATALOGUE_RULES_MAX)
 		return err_set(e, ERR_INVALID, 0, "%s: more than %d rules", path, CATALOGUE_RULES_MAX);
 	return catalogue_rule_check(r, g, path, e);
@@ -150,12 +157,10 @@ const struct catalogue_rule *catalogue_rule_at(size_t i)
 	return i < catalogue_count() ? &catalogue.rules[i] : NULL;
 }
 
-const struct catalogue_rule *catalogue_find(const char *id)
+const struct catalogue_rule *catalogue_find(const char *id, const char *profiler)
 {
-	for (size_t i = 0; i < catalogue_count(); i++)
-		if (strcmp(catalogue.rules[i].id, id) == 0)
-			return &catalogue.rules[i];
-	return NULL;
+	load_catalogue();
+	return find_rule(id, profiler);
 }
 
 const struct rule_group *catalogue_group(const char *profiler)
@@ -373,20 +378,20 @@ static void judge_in_scope(const struct catalogue_rule *r, const struct rule_gro
 	judge_rule(&j, f);
 }
 
-static bool is_not_said_beside(const struct finding *lead, const struct finding *x)
+static bool is_not_said_beside(const char *profiler, const struct finding *lead, const struct finding *x)
 {
-	const struct catalogue_rule *r = catalogue_find(x->id);
+	const struct catalogue_rule *r = catalogue_find(x->id, profiler);
 	for (char **id = r ? r->not_beside : NULL; id && *id; id++)
 		if (strcmp(*id, lead->id) == 0)
 			return strcmp(lead->place, x->place) == 0;
 	return false;
 }
 
-static void mark_repeating(struct findings *f)
+static void mark_repeating(const char *profiler, struct findings *f)
 {
 	const struct finding *lead = findings_lead(f);
 	for (size_t i = 1; lead && i < f->count; i++)
-		f->list[i].repeats = is_not_said_beside(lead, &f->list[i]);
+		f->list[i].repeats = is_not_said_beside(profiler, lead, &f->list[i]);
 }
 
 void catalogue_judge_measured(const struct catalogue_rule *r, const json_t *measured, struct finding *out)
@@ -425,5 +430,5 @@ void catalogue_judge(const char *profiler, const struct rule_fields *fields, con
 	}
 	scope_free(s);
 	findings_sort(out);
-	mark_repeating(out);
+	mark_repeating(profiler, out);
 }

@@ -20,8 +20,8 @@ int catalogue_add_user(const char *text, size_t length, const char *path, struct
 size_t catalogue_count(void);
 /* The rules, by profiler and id. NULL beyond the last. */
 const struct catalogue_rule *catalogue_rule_at(size_t i);
-/* NULL: there is none of that id. */
-const struct catalogue_rule *catalogue_find(const char *id);
+/* The rule of that id that judges the profiler's numbers (several profilers may find the same); profiler NULL: the first one. NULL: there is none. */
+const struct catalogue_rule *catalogue_find(const char *id, const char *profiler);
 /* NULL: no rules of that profiler are in the catalogue. */
 const struct rule_group *catalogue_group(const char *profiler);
 

@@ -53,11 +53,8 @@ static int no_such_rule(const struct cli_args *a, const char *id)
 	return failed(a, &e);
 }
 
-int cli_explain(const struct cli_args *a)
+static void print_rule(const struct catalogue_rule *r)
 {
-	const struct catalogue_rule *r = catalogue_find(a->words.at[0]);
-	if (!r)
-		return no_such_rule(a, a->words.at[0]);
 	printf("%s (%s): %s\n\n", r->id, r->profiler, r->name);
 	print_part("Meaning", r->meaning);
 	print_part("Recognized by", r->recognized);
@@ -67,7 +64,22 @@ int cli_explain(const struct cli_args *a)
 	print_part("Confused with", r->confused);
 	for (char **source = r->sources; source && *source; source++)
 		print_part("Source", *source);
-	return CLI_OK;
+}
+
+/* Several profilers may find the same. */
+int cli_explain(const struct cli_args *a)
+{
+	const struct catalogue_rule *r;
+	bool found = false;
+	for (size_t i = 0; (r = catalogue_rule_at(i)); i++) {
+		if (strcmp(r->id, a->words.at[0]) != 0)
+			continue;
+		if (found)
+			fputs("\n", stdout);
+		print_rule(r);
+		found = true;
+	}
+	return found ? CLI_OK : no_such_rule(a, a->words.at[0]);
 }
 
 /* rules ------------------------------------------------------------------------------------------------------------ */
@@ -153,14 +165,15 @@ static const struct catalogue_rule *rule_of_file(const char *path, struct err *e
 	if (fsio_read(AT_FDCWD, path, RULE_FILE_MAX_BYTES, &text, e) || catalogue_add_user(buf_str(&text), text.len, path, e))
 		return NULL;
 	bool is_sound = rule_file_parse(buf_str(&text), text.len, path, &parsed, e) == 0;
-	const struct catalogue_rule *r = is_sound ? catalogue_find(parsed.id) : NULL;
+	const struct catalogue_rule *r = is_sound ? catalogue_find(parsed.id, parsed.profiler) : NULL;
 	catalogue_rule_fini(&parsed);
 	return r;
 }
 
-static const struct catalogue_rule *rule_of_word(const char *word, struct err *e)
+/* Of several of that id the one of the report's profiler, where there is one. */
+static const struct catalogue_rule *rule_of_word(const char *word, const char *profiler, struct err *e)
 {
-	const struct catalogue_rule *r = catalogue_find(word);
+	const struct catalogue_rule *of_report = catalogue_find(word, profiler), *r = of_report ? of_report : catalogue_find(word, NULL);
 	if (r || strchr(word, '.'))
 		return r ? r : rule_of_file(word, e);
 	err_set(e, ERR_INVALID, 0, "%s: neither a finding of the catalogue nor a file such as slow.yaml", word);
@@ -170,14 +183,14 @@ static const struct catalogue_rule *rule_of_word(const char *word, struct err *e
 static int test_rule(const struct cli_args *a)
 {
 	struct err e = ERR_INIT;
-	const struct catalogue_rule *r = rule_of_word(a->words.at[1], &e);
-	AUTO_JSON json_t *report = r ? report_diff_file_read(a->words.at[2], &e) : NULL;
+	AUTO_JSON json_t *report = report_diff_file_read(a->words.at[2], &e);
+	const char *profiler = report ? jsonx_str_at(report, "profiler", NULL) : NULL;
+	const struct catalogue_rule *r = report ? rule_of_word(a->words.at[1], profiler, &e) : NULL;
 	const json_t *measured = json_object_get(report, "measured");
-	const char *profiler = report ? jsonx_str_at(report, "profiler", r->profiler) : "";
 	struct finding f;
-	if (report && !json_is_object(measured))
+	if (r && !json_is_object(measured))
 		err_set(&e, ERR_INVALID, 0, "%s: has no 'measured': it is not a report.json of Dr-Dotnet", a->words.at[2]);
-	else if (report && strcmp(profiler, r->profiler) != 0)
+	else if (r && profiler && strcmp(profiler, r->profiler) != 0)
 		err_set(&e, ERR_INVALID, 0, "%s: is a report of %s, and %s judges %s", a->words.at[2], profiler, r->id, r->profiler);
 	if (e.message[0])
 		return failed(a, &e);

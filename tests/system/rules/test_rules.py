@@ -49,6 +49,14 @@ class Rules(ExceptionsCase):
             self.assertIn(part, explained.stdout)
         self.assertRegex(command("rules", "numbers", "Exceptions").stdout, r"(?m)^near_percent +percent +share caught")
 
+    def test_what_several_profilers_find_is_explained_and_tried_for_each(self):
+        explained = command("explain", "AllocationPressure").stdout
+        for profiler in ("Allocations", "RuntimePauses"):
+            self.assertIn("AllocationPressure (%s): " % profiler, explained)
+            measured = self.write("%s.json" % profiler, json.dumps({"profiler": profiler, "measured": {}}))
+            tried = command("rules", "test", "AllocationPressure", measured)
+            self.assertEqual((tried.returncode, tried.stdout.split("\n")[0]), (0, "AllocationPressure: NotMeasured"), tried.stderr)
+
     def test_what_is_not_there_is_named(self):
         for words, message in ((("explain", "Nothing"), "Nothing: no such finding"),
                                (("rules", "numbers", "Nothing"), "Nothing: not a profiler with rules in the catalogue"),

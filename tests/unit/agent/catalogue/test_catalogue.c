@@ -23,8 +23,8 @@ Test(catalogue, each_rule_is_sound_and_has_its_texts)
 		cr_expect(r->tests && r->tests[0], "%s: no tests: only possible", r->id);
 	}
 	cr_expect_null(catalogue_rule_at(count));
-	cr_expect_null(catalogue_find("Nothing"));
-	cr_expect_str_eq(catalogue_find("RetryStorm")->profiler, "Exceptions");
+	cr_expect_null(catalogue_find("Nothing", NULL));
+	cr_expect_str_eq(catalogue_find("RetryStorm", NULL)->profiler, "Exceptions");
 }
 
 static const struct {
@@ -69,7 +69,7 @@ Test(catalogue, a_users_rule_is_added_once)
 	struct err e = ERR_INIT;
 	const char *text = RULE("");
 	cr_assert_eq(catalogue_add_user(text, strlen(text), "slow.yaml", &e), 0, "%s", e.message);
-	cr_expect_not_null(catalogue_find("user/SlowParsing"));
+	cr_expect_not_null(catalogue_find("user/SlowParsing", NULL));
 	cr_expect_eq(catalogue_add_user(text, strlen(text), "slow.yaml", &e), -1);
 	cr_expect_not_null(strstr(e.message, "there is a rule 'user/SlowParsing' of Exceptions already"), "%s", e.message);
 }

@@ -42,7 +42,7 @@ static bool has_rule(const struct profiler_rules *p, const char *id)
 	for (size_t i = 0; p->rules && i < *p->count; i++)
 		if (strcmp(p->rules[i].id, id) == 0)
 			return true;
-	return !p->rules && catalogue_find(id);
+	return !p->rules && catalogue_find(id, p->name);
 }
 
 static struct engine_support of_version(const char *version)
