@@ -1,4 +1,4 @@
-/* What the rules judge copies of strings by (strings_rules.h). Never a word of a string's contents. Pure; any thread. */
+/* What the rules judge copies of strings by (catalogue/strings/). Never a word of a string's contents. Pure; any thread. */
 #ifndef DRDOTNET_STRINGS_NUMBERS_H
 #define DRDOTNET_STRINGS_NUMBERS_H
 
